@@ -24,7 +24,7 @@ class UnusableKeyError(ValueError):
     """A key or key id that cannot be used; the message never shows the key."""
 
 
-class Variables(Struct, frozen=True, kw_only=True):
+class KeyVariables(Struct, frozen=True, kw_only=True):
     """The variables of the keys for one use."""
 
     signing_key: str
@@ -34,14 +34,14 @@ class Variables(Struct, frozen=True, kw_only=True):
     verify_alg: str
 
 
-TRACE: Final = Variables(
+TRACE: Final = KeyVariables(
     signing_key="GERT_TRACE_SIGNING_KEY",
     signing_key_id="GERT_TRACE_SIGNING_KEY_ID",
     signing_alg="GERT_TRACE_SIGNING_ALG",
     verify_key="GERT_TRACE_VERIFY_KEY",
     verify_alg="GERT_TRACE_VERIFY_ALG",
 )
-APPROVAL: Final = Variables(
+APPROVAL: Final = KeyVariables(
     signing_key="GERT_APPROVAL_SIGNING_KEY",
     signing_key_id="GERT_APPROVAL_SIGNING_KEY_ID",
     signing_alg="GERT_APPROVAL_SIGNING_ALG",
@@ -111,7 +111,7 @@ def variable(name: str, key_id: str | None) -> str:
     return f"{name}_{suffix(check_key_id(key_id))}" if key_id else name
 
 
-def verify_key(environ: Mapping[str, str], use: Variables, key_id: str | None) -> Key | None:
+def verify_key(environ: Mapping[str, str], use: KeyVariables, key_id: str | None) -> Key | None:
     """Return the key that verifies signatures of a key id: the one named after it, else the general one.
 
     Without either, the signing key verifies under its own id only, and only when it is a shared key.
@@ -126,7 +126,7 @@ def verify_key(environ: Mapping[str, str], use: Variables, key_id: str | None) -
     return own
 
 
-def signing_key(environ: Mapping[str, str], use: Variables) -> Key | None:
+def signing_key(environ: Mapping[str, str], use: KeyVariables) -> Key | None:
     """Return the key that signs, or None when there is none; it is never looked up by a key id."""
     name = use.signing_key
     if not environ.get(name):
@@ -134,7 +134,7 @@ def signing_key(environ: Mapping[str, str], use: Variables) -> Key | None:
     return parse_key(environ[name], name=name, algorithm=_first(environ, (use.signing_alg,)))
 
 
-def signing_key_id(environ: Mapping[str, str], use: Variables) -> str | None:
+def signing_key_id(environ: Mapping[str, str], use: KeyVariables) -> str | None:
     """Return the id under which the signing key signs."""
     given = environ.get(use.signing_key_id)
     return check_key_id(given) if given else None
@@ -149,8 +149,8 @@ __all__ = [
     "DEFAULT_ALGORITHM",
     "TRACE",
     "Key",
+    "KeyVariables",
     "UnusableKeyError",
-    "Variables",
     "check_key_id",
     "parse_key",
     "signing_key",

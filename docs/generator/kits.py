@@ -73,7 +73,7 @@ KIT_MODULES: Final = (
     "approval_screen",
     "display",
     "excerpts",
-    "plain",
+    "escaping",
     "wire",
     "tickets",
     "files",

@@ -61,7 +61,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
 
     def to_json(self) -> dict[str, object]:
         """Return every field, as providers store or send it."""
-        return {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
+        return {name: _json(getattr(self, name)) for name in self.__struct_fields__}
 
 
 class ApprovalTicket(Struct, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ class ApprovalProvider(Struct, frozen=True, kw_only=True):
     summary: str = ""
 
 
-def _plain(value: object) -> object:
+def _json(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if isinstance(value, Mapping) else value

@@ -93,7 +93,7 @@ def matches_document(request: ApprovalRequest) -> bool:
     return all(document.get(name) == value for name, value in bound.items())
 
 
-def resolve_program(
+def bound_program(
     name: str | None, environ: Mapping[str, str], cwd: str | None = None, *, deadline: Deadline
 ) -> dict[str, str | None]:
     """Return the program that would be started with this environment: its absolute path and the hash of its content.
@@ -143,9 +143,9 @@ __all__ = [
     "SHOWN",
     "VERSION",
     "as_older",
+    "bound_program",
     "changed_fields",
     "document_hash",
     "matches_document",
     "request_of",
-    "resolve_program",
 ]

@@ -19,7 +19,7 @@ from gert_core.approvals.binding import SHOWN, matches_document
 from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import SIGNING_KEY, sign_response
-from gert_core.approvals.standing import UNCHECKED, Standing, standing
+from gert_core.approvals.standing import UNCHECKED, TicketStanding, standing
 from gert_core.approvals.ticket_runs import all_runs, likely_runs
 from gert_core.approvals.told import Told, ended, told_by
 from gert_core.governance.people import NO_PEOPLE, id_fault
@@ -56,7 +56,7 @@ class Unreadable(Struct, frozen=True, kw_only=True):
         return {"run_id": self.run_id, "ticket_id": self.ticket_id, "problem": self.problem}
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class TicketEntry(Struct, frozen=True, kw_only=True):
     """One ticket of one run with its answers so far."""
 
     request: ApprovalRequest
@@ -64,7 +64,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     answers: tuple[ApprovalResponse, ...]
     resolved: str | None
     """How the run resolved it (``approved``, ``rejected``, ``expired``, ``aborted``); None while it is open."""
-    standing: Standing = Standing()
+    standing: TicketStanding = TicketStanding()
     """Which of the answers count."""
     people: People = NO_PEOPLE
     unreadable: tuple[Unreadable, ...] = ()
@@ -117,7 +117,7 @@ def entries(
     report: Callable[[Unreadable], object] = lambda _: None,
     known: Callable[[], Approvals] = lambda: UNCHECKED,
     unresolved: bool = False,
-) -> Iterator[Entry]:
+) -> Iterator[TicketEntry]:
     """Yield every ticket of every run of a store, newest run first; ``report`` what cannot be read.
 
     ``known`` gives what answers are checked against; it is asked only when there is an answer. With ``unresolved`` runs
@@ -144,7 +144,7 @@ def entries(
                 yield found
 
 
-def find(store: RunStore, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED) -> Entry:
+def find(store: RunStore, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED) -> TicketEntry:
     """Return the ticket from any run of a store; raise ``UsageError`` when no run has it."""
     unreadable: list[RunError] = []
     if valid_ticket_id(ticket_id):
@@ -171,7 +171,7 @@ def find(store: RunStore, ticket_id: str, *, known: Callable[[], Approvals] = la
 
 
 def respond(
-    entry: Entry,
+    entry: TicketEntry,
     *,
     approved: bool,
     approver: str,
@@ -206,12 +206,16 @@ def respond(
     return response
 
 
-def entry_of(run: StoredRun, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED) -> Entry | None:
+def entry_of(
+    run: StoredRun, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED
+) -> TicketEntry | None:
     """Return a ticket of a run, whose answers are not checked without ``known``; None when it has no such ticket."""
     return _entry(run, ticket_id, known)
 
 
-def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told: Told | None = None) -> Entry | None:
+def _entry(
+    run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told: Told | None = None
+) -> TicketEntry | None:
     store = TicketStore(run)
     request = store.get(ticket_id)
     if request is None:
@@ -229,7 +233,7 @@ def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told:
     answers = tuple(answer for answer in found if isinstance(answer, ApprovalResponse))
     told = told_by(run) if told is None else told
     against = replace(known(), actors=told.actors) if answers else UNCHECKED
-    return Entry(
+    return TicketEntry(
         request=request,
         run=run,
         answers=answers,
@@ -244,7 +248,7 @@ def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told:
     )
 
 
-def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
+def _check_answerable(entry: TicketEntry, *, approved: bool, approver: str, now: datetime) -> None:
     request = entry.request
     name = f"ticket {request.ticket_id}"
     status = entry.status(now)
@@ -323,4 +327,4 @@ def _signed(
         ) from error
 
 
-__all__ = ["UNRESOLVED", "Entry", "Unreadable", "entries", "entry_of", "find", "respond"]
+__all__ = ["UNRESOLVED", "TicketEntry", "Unreadable", "entries", "entry_of", "find", "respond"]

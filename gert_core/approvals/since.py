@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalRequest, RunStore
     from gert_core.approvals.checks import Approvals
-    from gert_core.approvals.inbox import Entry
+    from gert_core.approvals.inbox import TicketEntry
 
 _NAMES: Final = {"runbook_hash": "runbook", "tool_hash": "tools", "policy_digest": "policy"}
 """What the fields of a document are called here; ``tools`` are also those that a step's type may call."""
@@ -75,7 +75,7 @@ def since_last_json(
     return None if found is None else found.to_json()
 
 
-def _approved(store: RunStore, request: ApprovalRequest, known: Callable[[], Approvals]) -> Iterator[Entry]:
+def _approved(store: RunStore, request: ApprovalRequest, known: Callable[[], Approvals]) -> Iterator[TicketEntry]:
     """Yield the approved tickets of the same step that were requested before, those of the newest run first."""
     for row in store.tickets(status="answered", runbook=request.runbook_name, step_id=request.step_id):
         if row.ticket_id == request.ticket_id:

@@ -24,7 +24,7 @@ UNCHECKED: Final = Approvals(actors=frozenset(), schemes=lambda _: None, environ
 """What answers are checked against where neither policies nor keys are known."""
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class TicketStanding(Struct, frozen=True, kw_only=True):
     """The answers to a ticket: who approved so that it counts, whose signature cannot be verified here, a rejection."""
 
     approved: dict[str, str] = {}
@@ -33,7 +33,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     rejected: bool = False
 
 
-def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals) -> Standing:
+def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals) -> TicketStanding:
     """Check the answers to a ticket as its run will; one that does not count there takes nothing from anybody."""
     tally = Tally()
     unverified: dict[str, str] = {}
@@ -42,11 +42,11 @@ def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, know
         if checked.result is AnswerResult.COUNTED:
             tally.add(answer, checked)
         elif checked.kind == ErrorKind.APPROVAL_REJECTED:
-            return Standing(approved=tally.approvers, rejected=True)
+            return TicketStanding(approved=tally.approvers, rejected=True)
         elif checked.kind in _NOT_KNOWN_HERE:
             unverified[comparable_id(answer.approver_id)] = answer.approver_id
     open_ = {who: shown for who, shown in unverified.items() if who not in tally.approvers}
-    return Standing(approved=tally.approvers, unverified=tuple(open_.values()))
+    return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()))
 
 
-__all__ = ["UNCHECKED", "Standing", "standing"]
+__all__ = ["UNCHECKED", "TicketStanding", "standing"]

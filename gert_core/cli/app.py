@@ -76,7 +76,7 @@ def _dispatch(args: list[str], environ: Mapping[str, str]) -> int:
 def _verb(verb: str, args: list[str], options: Options) -> int:
     """Call a verb's function, with the arguments that the reader or Typer makes of the command line."""
     command, words = (verb, args) if verb in COMMANDS else (f"{verb} {args[0]}" if args else verb, args[1:])
-    given = reader.read(command, words, reader.Context(options))
+    given = reader.read(command, words, reader.CommandContext(options))
     if command not in RUNS:
         early.raise_on_interrupt()
     if given is not None:

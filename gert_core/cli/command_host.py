@@ -58,8 +58,8 @@ def call_command(function: Callable[[list[str], TerminalHost], object], args: li
     except (GertError, SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
-        plain = isinstance(error, OSError) and error.filename is None  # of an output that is closed or full
-        if plain or hasattr(error, "exit_code"):  # or of click and typer: reported as for gert's own commands
+        of_output = isinstance(error, OSError) and error.filename is None  # of an output that is closed or full
+        if of_output or hasattr(error, "exit_code"):  # or of click and typer: reported as for gert's own commands
             raise
         owners = host.registry.providers(COMMAND, host.command)
         raise plugin_fault(owners, f"command {host.command!r}", error) from error

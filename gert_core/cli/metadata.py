@@ -20,7 +20,7 @@ NAME: Final = "importlib.metadata"
 _CHANGE: Final = Lock()
 
 
-class Deferred(ModuleType):
+class DeferredModule(ModuleType):
     """Stands for ``importlib.metadata``; the first use imports the module, which takes this one's place."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Deferred(ModuleType):
 def defer() -> None:
     """Put the deferred module in place, unless the module is imported already."""
     if NAME not in sys.modules:
-        sys.modules[NAME] = deferred = Deferred()
+        sys.modules[NAME] = deferred = DeferredModule()
         setattr(importlib, "metadata", deferred)  # noqa: B010 - no attribute that a type checker knows
 
 
@@ -57,7 +57,7 @@ def _load() -> ModuleType:
 
 def _removed() -> bool:
     with _CHANGE:
-        deferred = isinstance(sys.modules.get(NAME), Deferred)
+        deferred = isinstance(sys.modules.get(NAME), DeferredModule)
         if deferred:
             del sys.modules[NAME]
         return deferred

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.engine.run import Run
-    from gert_core.hosting.deliveries import Told
+    from gert_core.hosting.deliveries import DeliveryTry
 
 
 def tell(run: Run, environ: Mapping[str, str]) -> None:
@@ -35,7 +35,7 @@ def tell(run: Run, environ: Mapping[str, str]) -> None:
         err("warning: people may not have been told of the run; `gert notify flush` tells them")
 
 
-def report(told: Told, *, option: str = "") -> None:
+def report(told: DeliveryTry, *, option: str = "") -> None:
     """Print a warning about a notification that was not delivered."""
     sent = told.sent
     if sent is None or sent.status == "delivered":

@@ -18,7 +18,7 @@ MODULES: Final = frozenset({"yaml.reader", "yaml.resolver", "yaml.constructor"})
 """The modules whose patterns are deferred."""
 
 
-class Deferred:
+class DeferredPattern:
     """Stands for a compiled pattern; the first use compiles it."""
 
     def __init__(self, *given: Any) -> None:
@@ -62,7 +62,7 @@ class _Loader:
 
         def compile(*given: Any) -> Any:  # noqa: A001 - named in tracebacks
             asked = sys._getframe(1).f_globals.get("__name__")
-            return Deferred(*given) if asked == module.__name__ else real(*given)
+            return DeferredPattern(*given) if asked == module.__name__ else real(*given)
 
         re.compile = compile  # type: ignore[assignment]
         try:
@@ -86,4 +86,4 @@ def withdraw() -> None:
         sys.meta_path.remove(_FINDER)
 
 
-__all__ = ["MODULES", "Deferred", "defer", "withdraw"]
+__all__ = ["MODULES", "DeferredPattern", "defer", "withdraw"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DIGITS: Final = 18
 
 
-class Context:
+class CommandContext:
     """Stands in for Typer's context, of which commands use the global options only."""
 
     __slots__ = ("obj",)
@@ -115,4 +115,4 @@ def _whole_number(text: str) -> int:
 
 _CONVERSIONS: Final[dict[str, Callable[[str], Any]]] = {"text": str, "path": Path, "int": _whole_number}
 
-__all__ = ["Context", "read"]
+__all__ = ["CommandContext", "read"]

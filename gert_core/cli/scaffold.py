@@ -18,7 +18,7 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
+class NewFiles:
     """Texts by the path they are going to be written to."""
 
     texts: Mapping[Path, str]
@@ -45,10 +45,10 @@ class Files:
         return list(self.texts)
 
 
-def from_template(template: str, target: Path, names: Mapping[str, str]) -> Files:
+def from_template(template: str, target: Path, names: Mapping[str, str]) -> NewFiles:
     """Return the files of a template below ``target``, with ``@name@`` replaced in their texts and paths."""
     root = TEMPLATES / template
-    return Files(texts={target / _fill(name, names): _fill(text, names) for name, text in _read(root)})
+    return NewFiles(texts={target / _fill(name, names): _fill(text, names) for name, text in _read(root)})
 
 
 def word(text: str, *, what: str, example: str = "restart-web") -> str:
@@ -94,4 +94,4 @@ def _remove(made: list[Path]) -> list[Path]:
     return left
 
 
-__all__ = ["SUFFIX", "TEMPLATES", "Files", "from_template", "word"]
+__all__ = ["SUFFIX", "TEMPLATES", "NewFiles", "from_template", "word"]

@@ -1,4 +1,4 @@
-"""Answer which plugin provides something, would provide it, or does it."""
+"""Explanation which plugin provides something, would provide it, or does it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ALONE: Final = (POLICY, *ACTIVITIES)
 """The kinds that may be asked for without a name: all of them apply at once."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Explanation(Struct, frozen=True, kw_only=True):
     """An answer for people (``lines``) and for programs; ``known`` is whether the thing is there and usable."""
 
     lines: tuple[str, ...]
@@ -48,8 +48,8 @@ class Answer(Struct, frozen=True, kw_only=True):
         return {"what": what, "provided_by": said, "would_provide": self.would_provide, **self.more}
 
 
-def answer(what: str, *, registry: Registry, project: Project | None) -> Answer:
-    """Answer ``KIND:NAME``, or ``KIND`` for what applies as a whole; raise ``UsageError`` for anything else."""
+def answer(what: str, *, registry: Registry, project: Project | None) -> Explanation:
+    """Explanation ``KIND:NAME``, or ``KIND`` for what applies as a whole; raise ``UsageError`` for anything else."""
     word, _, name = what.partition(":")
     if word in ACTIVITIES and (name or what == word):
         return _activity(word, name, registry)
@@ -64,29 +64,29 @@ def answer(what: str, *, registry: Registry, project: Project | None) -> Answer:
     raise UsageError(f"{what!r} is not of the form KIND:NAME", hint=f"the kinds are {known}; try step:NAME")
 
 
-def _record(kind: RecordKind, name: str, registry: Registry) -> Answer:
+def _record(kind: RecordKind, name: str, registry: Registry) -> Explanation:
     found = registry.providers(kind, name)
     if kind is kinds.COMMAND and name in VERBS:
-        return Answer(lines=(f"{kind.label} {name!r} is one of gert itself",), known=True)
+        return Explanation(lines=(f"{kind.label} {name!r} is one of gert itself",), known=True)
     if len(found) == 1:
         line = f"{kind.label} {name!r} is provided by plugin {found[0].label}"
-        return Answer(lines=(line,), known=True, providers=found)
+        return Explanation(lines=(line,), known=True, providers=found)
     if found:
         line = f"{kind.label} {name!r} is not usable: {found[0].cause}"
-        return Answer(lines=(line,), known=False, providers=found)
+        return Explanation(lines=(line,), known=False, providers=found)
     provider = kinds.provider_of(kind, name)
     installed = [info for info in registry.plugins if info.distribution == provider]
     if installed:
         info = installed[0]
         cause = f": {info.cause}" if info.cause else ""
         line = f"{kind.label} {name!r} is missing: plugin {info.label} is {info.state}{cause}"
-        return Answer(lines=(line,), known=False, would_provide=provider)
+        return Explanation(lines=(line,), known=False, would_provide=provider)
     near = _near(name, registry.records(kind))
     line = f"no installed plugin provides {kind.label} {name!r}{near}"
-    return Answer(lines=(line, f"  {would_be_called(provider)}"), known=False, would_provide=provider)
+    return Explanation(lines=(line, f"  {would_be_called(provider)}"), known=False, would_provide=provider)
 
 
-def _tool(name: str, registry: Registry, project: Project | None) -> Answer:
+def _tool(name: str, registry: Registry, project: Project | None) -> Explanation:
     from gert_core.documents.lookup import find_tool
 
     packs = registry.tool_packs()
@@ -96,24 +96,24 @@ def _tool(name: str, registry: Registry, project: Project | None) -> Answer:
         owners = [one for one in packs.values() if one.directory == found.path.parent]
         if not owners:
             line = f"tool {name!r} is a file, not a plugin's: {found.path}"
-            return Answer(lines=(line,), known=True, more={"file": str(found.path)})
+            return Explanation(lines=(line,), known=True, more={"file": str(found.path)})
         (owner,) = registry.providers(kinds.TOOLS, owners[0].name)
         lines = (f"tool {name!r} is provided by plugin {owner.label}", f"  {found.path}")
-        return Answer(lines=lines, known=True, providers=(owner,), more={"file": str(found.path)})
+        return Explanation(lines=lines, known=True, providers=(owner,), more={"file": str(found.path)})
     if found.reason:
-        return Answer(lines=(f"tool {name!r} is not usable: {found.reason}",), known=False)
+        return Explanation(lines=(f"tool {name!r} is not usable: {found.reason}",), known=False)
     if pack and pack not in packs:
         return _record(kinds.TOOLS, pack, registry)
     known = [f"{one.name}/{tool}" for one in packs.values() for tool in tools_of(one)]
     near = _near(name, known) or _near(bare, known, strip=True)
     if not pack:
-        return Answer(lines=(f"no installed tool pack has a tool {bare!r}{near}",), known=False)
+        return Explanation(lines=(f"no installed tool pack has a tool {bare!r}{near}",), known=False)
     (owner,) = registry.providers(kinds.TOOLS, pack)
     line = f"tool pack {pack!r} of plugin {owner.label} does not have a tool {bare!r}{near}"
-    return Answer(lines=(line,), known=False)
+    return Explanation(lines=(line,), known=False)
 
 
-def _policy(name: str, registry: Registry, project: Project | None) -> Answer:
+def _policy(name: str, registry: Registry, project: Project | None) -> Explanation:
     lines, faults, names, owners = [], [], [], []
     for plugin in registry.loaded:
         found, fault = policies(plugin, project)
@@ -126,22 +126,22 @@ def _policy(name: str, registry: Registry, project: Project | None) -> Answer:
     if not lines:
         wanted = f"policy {name!r}{_near(name, names)}" if name else "a policy"
         lines.append(f"no installed plugin provides {wanted}")
-    return Answer(lines=(*lines, *faults), known=bool(owners) and not faults, providers=tuple(owners))
+    return Explanation(lines=(*lines, *faults), known=bool(owners) and not faults, providers=tuple(owners))
 
 
-def _activity(word: str, name: str, registry: Registry) -> Answer:
+def _activity(word: str, name: str, registry: Registry) -> Explanation:
     doing = tuple(plugin.info for plugin in registry.loaded if HOOKS[word] in plugin.hooks)
     if not name:
         if not doing:
-            return Answer(lines=(f"no installed plugin {_NOTHING[word]} ({HOOKS[word]})",), known=False)
-        return Answer(lines=tuple(_does(info, word) for info in doing), known=True, providers=doing)
+            return Explanation(lines=(f"no installed plugin {_NOTHING[word]} ({HOOKS[word]})",), known=False)
+        return Explanation(lines=tuple(_does(info, word) for info in doing), known=True, providers=doing)
     wanted = normalise(name)
     named = [info for info in registry.plugins if wanted in {normalise(info.name), info.distribution}]
     if not named:
         raise unknown_plugin(name, {normalise(info.name) for info in registry.plugins})
     if named[0] in doing:
-        return Answer(lines=(_does(named[0], word),), known=True, providers=(named[0],))
-    return Answer(lines=(f"plugin {named[0].label} does not implement {HOOKS[word]}",), known=False)
+        return Explanation(lines=(_does(named[0], word),), known=True, providers=(named[0],))
+    return Explanation(lines=(f"plugin {named[0].label} does not implement {HOOKS[word]}",), known=False)
 
 
 def _does(info: PluginInfo, word: str) -> str:
@@ -155,4 +155,4 @@ def _near(name: str, known: Iterable[str], *, strip: bool = False) -> str:
     return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
-__all__ = ["Answer", "answer"]
+__all__ = ["Explanation", "answer"]

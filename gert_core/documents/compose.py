@@ -49,7 +49,7 @@ class Seq(list[Any]):
     marks: list[Mark]
 
 
-class UnreadableError(Exception):
+class UnreadableDocumentError(Exception):
     """A document that cannot be read any further; positions start at 1."""
 
     def __init__(self, message: str, *, line: int, column: int, hint: str | None = None) -> None:
@@ -99,7 +99,7 @@ class Composer:
         """Return the value of the only document; raise ``UnreadableError`` when there is none or a second one."""
         self._next()  # stream start
         if type(self._next()) is StreamEndEvent:
-            raise UnreadableError(EMPTY, line=1, column=1, hint="write the document, or remove the file")
+            raise UnreadableDocumentError(EMPTY, line=1, column=1, hint="write the document, or remove the file")
         event = self._next()
         mark = event.start_mark
         self.start = (mark.line + 1, mark.column + 1)
@@ -288,9 +288,9 @@ def _in_backticks(text: str) -> str:
     return f"`{_shortened(text)}`"
 
 
-def _refused(event: Any, message: str, hint: str) -> UnreadableError:
+def _refused(event: Any, message: str, hint: str) -> UnreadableDocumentError:
     mark = event.start_mark
-    return UnreadableError(message, line=mark.line + 1, column=mark.column + 1, hint=hint)
+    return UnreadableDocumentError(message, line=mark.line + 1, column=mark.column + 1, hint=hint)
 
 
 __all__ = [
@@ -302,6 +302,6 @@ __all__ = [
     "Map",
     "Mark",
     "Seq",
-    "UnreadableError",
+    "UnreadableDocumentError",
     "parser",
 ]

@@ -54,8 +54,8 @@ def _as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-class Choice:
-    """A closed set of values whose violation has its own rule id: ``Annotated[str, Choice(rule, ...)]``."""
+class ClosedChoice:
+    """A closed set of values whose violation has its own rule id: ``Annotated[str, ClosedChoice(rule, ...)]``."""
 
     def __init__(self, rule: LiteralString, *values: str) -> None:
         self._rule: LiteralString = rule
@@ -132,7 +132,7 @@ Regex = Annotated[str, AfterValidator(usable_pattern)]
 ValueType = Literal["string", "int", "float", "bool", "list", "object", "any"]
 """The types of values."""
 
-Category = Annotated[str, Choice("outcome-category", "resolved", "escalated", "no_action", "needs_rca")]
+Category = Annotated[str, ClosedChoice("outcome-category", "resolved", "escalated", "no_action", "needs_rca")]
 """A category of outcomes."""
 
 __all__ = [
@@ -140,7 +140,7 @@ __all__ = [
     "NAME_PATTERN",
     "TAG_PATTERN",
     "Category",
-    "Choice",
+    "ClosedChoice",
     "Duration",
     "Given",
     "Model",

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from gert_core.documents.fields import Category, Choice, Duration, Given, Model, OneOrMany, Tag, Text, no_items
+from gert_core.documents.fields import Category, ClosedChoice, Duration, Given, Model, OneOrMany, Tag, Text, no_items
 
 _ACTS: Final = ("action", "default", "contract_violations", "serialize")
-RuleAction = Annotated[str, Choice("governance-action", "allow", "require-approval", "deny")]
-ViolationAction = Annotated[str, Choice("governance-action", "allow", "deny")]
+RuleAction = Annotated[str, ClosedChoice("governance-action", "allow", "require-approval", "deny")]
+ViolationAction = Annotated[str, ClosedChoice("governance-action", "allow", "deny")]
 Risk = Literal["low", "medium", "high", "critical"]
 
 

@@ -50,7 +50,7 @@ class TypeFunctions:
         """Return the tool that a step is going to call, if its type says so."""
         if step.type.tool_use is None:
             return None
-        return self._ask(step, "tool_use", _tool_use, body)  # type: ignore[no-any-return]
+        return self._call(step, "tool_use", _tool_use, body)  # type: ignore[no-any-return]
 
     def contract(self, step: StepNode, tools: Tools, body: object = None) -> Contract | None:
         """Return the contract that a step's type states; None when it states none.
@@ -59,48 +59,48 @@ class TypeFunctions:
         """
         if step.type.contract is None:
             return None
-        return self._ask(step, "contract", _contract, body, tools)  # type: ignore[no-any-return]
+        return self._call(step, "contract", _contract, body, tools)  # type: ignore[no-any-return]
 
     def outputs(self, step: StepNode, body: object = None) -> Mapping[str, str]:
         """Return the names and types of the outputs that a step's type reads in the step."""
         if step.type.outputs is None:
             return {}
-        return self._ask(step, "outputs", _outputs, body)  # type: ignore[no-any-return]
+        return self._call(step, "outputs", _outputs, body)  # type: ignore[no-any-return]
 
     def outcome(self, step: StepNode, body: object = None) -> Outcome | None:
         """Return the outcome of a step that ends the run, if its type tells it beforehand."""
         if step.type.outcome is None:
             return None
-        return self._ask(step, "outcome", outcome_of, body)  # type: ignore[no-any-return]
+        return self._call(step, "outcome", outcome_of, body)  # type: ignore[no-any-return]
 
     def program(self, step: StepNode, body: object = None) -> str | None:
         """Return the program that a step's ``run`` starts by itself, if its type names one."""
         if step.type.program is None:
             return None
-        return self._ask(step, "program", _program, body)  # type: ignore[no-any-return]
+        return self._call(step, "program", _program, body)  # type: ignore[no-any-return]
 
     def gate(self, step: StepNode, body: object = None) -> Gate | None:
         """Return the approval that a step demands by itself, if its type says so."""
         if step.type.gate is None:
             return None
-        return self._ask(step, "gate", _gate, body)  # type: ignore[no-any-return]
+        return self._call(step, "gate", _gate, body)  # type: ignore[no-any-return]
 
     def check(self, step: StepNode) -> Sequence[Finding]:
         """Return the findings of a step's type about the step."""
         if step.type.check is None:
             return ()
-        return self._ask(step, "check", _findings)  # type: ignore[no-any-return]
+        return self._call(step, "check", _findings)  # type: ignore[no-any-return]
 
     def blocks(self, step: StepNode) -> Sequence[Block]:
         """Return the blocks of a step."""
         check = _blocks if step.type.flow is Flow.IN_ORDER else _no_cleanup
-        return self._ask(step, "blocks", check)  # type: ignore[no-any-return]
+        return self._call(step, "blocks", check)  # type: ignore[no-any-return]
 
     def includes(self, step: StepNode, body: object = None) -> Sequence[Include]:
         """Return the other runbooks that a step includes."""
         if step.type.includes is None:
             return ()
-        return self._ask(step, "includes", _includes, body)  # type: ignore[no-any-return]
+        return self._call(step, "includes", _includes, body)  # type: ignore[no-any-return]
 
     def validate(self, step_type: StepType, validate: Callable[[object], Any], own: object, path: Path) -> Any:
         """Return the model of a step's own fields; raise ``ValidationError`` when they are invalid."""
@@ -118,7 +118,7 @@ class TypeFunctions:
         finally:
             here.inside = before
 
-    def _ask(self, step: StepNode, name: str, check: Callable[[Any], Any], body: object = None, *rest: object) -> Any:
+    def _call(self, step: StepNode, name: str, check: Callable[[Any], Any], body: object = None, *rest: object) -> Any:
         before, here.inside = here.inside, True
         try:
             found = resolve(getattr(step.type, name))

@@ -24,7 +24,7 @@ from gert_core.documents.compose import (
     Map,
     Mark,
     Seq,
-    UnreadableError,
+    UnreadableDocumentError,
     parser,
 )
 from gert_core.documents.yaml_errors import BREAKS, explain
@@ -204,7 +204,7 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
         composer = Composer(parser(data), report)
         value = composer.document()
         start = composer.start
-    except UnreadableError as error:
+    except UnreadableDocumentError as error:
         value = None
         report("yaml-syntax", error.message, error.line, error.column, error.hint)
     except Exception as error:
@@ -218,14 +218,18 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
 def _decode(data: bytes) -> str:
     """Decode the bytes, after the checks that need no parser."""
     if len(data) > MAX_BYTES:
-        raise UnreadableError("the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents")
+        raise UnreadableDocumentError(
+            "the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents"
+        )
     if data.startswith(_OTHER_BOMS):
-        raise UnreadableError("the file is not UTF-8 but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8")
+        raise UnreadableDocumentError(
+            "the file is not UTF-8 but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8"
+        )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line, column = _position(data[: error.start].decode("utf-8", "replace"))
-        raise UnreadableError(
+        raise UnreadableDocumentError(
             f"the file is not UTF-8: byte 0x{data[error.start]:02x}",
             line=line,
             column=column,
@@ -235,7 +239,7 @@ def _decode(data: bytes) -> str:
     found = _CONTROL.search(text)
     if found:
         line, column = _position(text[: found.start()])
-        raise UnreadableError(
+        raise UnreadableDocumentError(
             f"the character U+{ord(found[0]):04X} is not allowed in a document",
             line=line,
             column=column,
@@ -243,7 +247,9 @@ def _decode(data: bytes) -> str:
         )
     if data.count(b"\n%") > _MANY_DIRECTIVES and data.lstrip()[:1] in (b"%", b"#"):
         # libyaml compares every %TAG with every other one.
-        raise UnreadableError("the file has too many YAML directives", line=1, column=1, hint="remove the `%` lines")
+        raise UnreadableDocumentError(
+            "the file has too many YAML directives", line=1, column=1, hint="remove the `%` lines"
+        )
     return text
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider
     from gert_core.engine.denial import Restricted
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.request import Request
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.steps.compiled import CompiledRunbook
@@ -31,7 +31,7 @@ class LookAhead:
         request: Request,
         compiled: CompiledRunbook,
         policies: Policies,
-        documents: Documents | None,
+        documents: IncludedDocuments | None,
         resumption: Resumption | None,
     ) -> None:
         self._request = request

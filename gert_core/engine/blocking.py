@@ -57,7 +57,7 @@ def block(
     _check(key, by)
     with find_run(store, run_id) as found:
         run_id = found.run_id
-        if _asked(found, key, by=by, reason=reason, environ=environ):
+        if _requested(found, key, by=by, reason=reason, environ=environ):
             return standing_of(run_info(found))
     with ExitStack() as stack:
         run = read_run(store, run_id, stack)
@@ -112,7 +112,7 @@ def unblock(
     return standing_of(run_info(run.stored))
 
 
-def _asked(run: StoredRun, key: str, *, by: str, reason: str, environ: Mapping[str, str]) -> bool:
+def _requested(run: StoredRun, key: str, *, by: str, reason: str, environ: Mapping[str, str]) -> bool:
     """Ask the process that executes a run to block it; False when none does, or it ended without doing so.
 
     Nothing is done to the run before what is given has been checked.

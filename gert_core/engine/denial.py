@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gert_core.documents.tree import BlockNode, StepNode
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.resume.remaining import Remaining
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
@@ -40,7 +40,10 @@ class Restricted(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def certain_denial(
-    compiled: CompiledRunbook, policies: Policies, documents: Documents | None, remaining: Remaining | None = None
+    compiled: CompiledRunbook,
+    policies: Policies,
+    documents: IncludedDocuments | None,
+    remaining: Remaining | None = None,
 ) -> Restricted | None:
     """Return the first step that is certainly denied; of a resumed run, the first one that is not over."""
     found = _Walk(compiled, policies, documents, remaining=remaining).lists()
@@ -48,7 +51,10 @@ def certain_denial(
 
 
 def certain_approvals(
-    compiled: CompiledRunbook, policies: Policies, documents: Documents | None, remaining: Remaining | None = None
+    compiled: CompiledRunbook,
+    policies: Policies,
+    documents: IncludedDocuments | None,
+    remaining: Remaining | None = None,
 ) -> list[str]:
     """Return the keys of the steps that certainly need an approval and end the run without one."""
     walk = _Walk(compiled, policies, documents, remaining=remaining)
@@ -64,7 +70,7 @@ class _Walk:
         self,
         compiled: CompiledRunbook,
         policies: Policies,
-        documents: Documents | None,
+        documents: IncludedDocuments | None,
         *,
         remaining: Remaining | None,
         prefix: str = "",

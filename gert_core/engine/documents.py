@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gert_core.secrets import Secrets
 
 
-class Documents:
+class IncludedDocuments:
     """The included runbooks of a run by their paths; an invalid policy of one of them stops the run at its start."""
 
     def __init__(self, compiled: CompiledRunbook, request: Request) -> None:
@@ -70,4 +70,4 @@ class Documents:
         }
 
 
-__all__ = ["Documents"]
+__all__ = ["IncludedDocuments"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.documents.yaml import Document
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.request import Request
     from gert_core.engine.resume.remaining import Remaining
     from gert_core.engine.steps.compiled import CompiledRunbook
@@ -34,7 +34,7 @@ def preflight(
     *,
     policies: Policies,
     secrets: Mapping[str, Secrets],
-    documents: Documents | None,
+    documents: IncludedDocuments | None,
     actors: frozenset[str],
     provider: Callable[[], ApprovalProvider | None],
     remaining: Remaining | None = None,
@@ -110,7 +110,7 @@ def _unanswerable(
     request: Request,
     compiled: CompiledRunbook,
     policies: Policies,
-    documents: Documents | None,
+    documents: IncludedDocuments | None,
     remaining: Remaining | None,
     approval: ApprovalProvider | None,
 ) -> tuple[list[Diagnostic], list[str]]:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from gert_core.documents.tree import Runbook
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.place import Place
     from gert_core.engine.request import Request, Resume
@@ -232,10 +232,10 @@ def _backend(request: Request) -> Backend:
     return DryRunBackend()
 
 
-def _documents(request: Request, compiled: CompiledRunbook, policies: Policies) -> Documents:
-    from gert_core.engine.documents import Documents
+def _documents(request: Request, compiled: CompiledRunbook, policies: Policies) -> IncludedDocuments:
+    from gert_core.engine.documents import IncludedDocuments
 
-    found = Documents(compiled, request)
+    found = IncludedDocuments(compiled, request)
     found.check(policies)
     return found
 
@@ -249,7 +249,7 @@ def _runbook(request: Request) -> Runbook:
 
 
 def _resumption(
-    resume: Resume, runbook: Runbook, policies: Policies, *, actor: str, documents: Documents | None
+    resume: Resume, runbook: Runbook, policies: Policies, *, actor: str, documents: IncludedDocuments | None
 ) -> Resumption:
     from gert_core.engine.resume.plan import plan
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalProvider, Outcome, Principal, RunStore, StoredRun
     from gert_core.documents.tree import Runbook
     from gert_core.engine.denial import Restricted
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.progress import Progress
@@ -86,7 +86,7 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     """What becomes of a question of a step: ``ask``, ``suspend`` or ``fail``."""
     resumption: Resumption | None = None
     """How a recorded run goes on; ``None`` when this process started the run."""
-    documents: Documents | None = None
+    documents: IncludedDocuments | None = None
     """What the runbooks that it includes bring along; ``None`` when there are none."""
     denial: Restricted | None = None
     """The step that ends the run before anything is run, because it is certainly denied."""

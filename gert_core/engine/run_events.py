@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Outcome
     from gert_core.documents.tree import Runbook
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Failure, Signal
@@ -116,7 +116,7 @@ def _facts(run: Run) -> dict[str, object]:
     }
 
 
-def _includes(book: Runbook, documents: Documents) -> dict[str, object]:
+def _includes(book: Runbook, documents: IncludedDocuments) -> dict[str, object]:
     """Return what ``run_start`` records of the runbooks that are included."""
     hashes = {name: one.runbook.document.digest for name, one in book.included.items()}
     return {"include_hashes": hashes, "include_policies": documents.policy_digests()}

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gert_core.keys import DEFAULT_ALGORITHM, UnusableKeyError, parse_key
-from gert_core.kit.plain import is_plain
+from gert_core.kit.escaping import is_visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,7 +123,7 @@ def id_fault(person_id: str) -> str | None:
         return "has characters with another form that looks the same"
     if person_id != " ".join(person_id.split(" ")).strip() or "  " in person_id:
         return "has spaces at an end or doubled ones"
-    if not is_plain(person_id):
+    if not is_visible(person_id):
         return "has characters that cannot be seen"
     if _MASK in person_id:  # read again from a trace, it would be the secret
         return "looks like a masked secret"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from gert_core.graph.model import Graph, GraphBlock, GraphStep, Jump
+from gert_core.graph.model import Graph, GraphBlock, GraphJump, GraphStep
 from gert_core.validation.domain.flow import FlowMap, guarded, jump_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class _Maker:
             cleanup=node.cleanup,
             handles=node.handles,
             after=block.after if block is not None else (),
-            jump=Jump(to=f"{outer}/{jump}" if outer else jump) if jump in around else None,
+            jump=GraphJump(to=f"{outer}/{jump}" if outer else jump) if jump in around else None,
             falls=flow.falls,
         )
 
@@ -88,7 +88,7 @@ class _Maker:
             loop=_loop(step),
             notes=tuple(_notes(book, step)),
             continues=continues,
-            jump=Jump(to=f"{prefix}{goal}", label=bound) if goal in places else None,
+            jump=GraphJump(to=f"{prefix}{goal}", label=bound) if goal in places else None,
             blocks=tuple(blocks),
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.graph.edges import START, edges
 from gert_core.graph.styles import COLOURS, style_of
 from gert_core.graph.text import block_title, remarks, title
-from gert_core.kit.plain import cut, escape
+from gert_core.kit.escaping import cut, escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

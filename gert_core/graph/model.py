@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Jump(Struct, frozen=True, kw_only=True):
+class GraphJump(Struct, frozen=True, kw_only=True):
     """Where the run goes on after a step instead of at the next one: the key of a step of the same list."""
 
     to: str
@@ -45,7 +45,7 @@ class GraphStep(Struct, frozen=True, kw_only=True):
     """What else decides about its way: attempts, an approval it demands, that a failure does not stop the run."""
     continues: bool = True
     """Whether the next step of the list may follow it."""
-    jump: Jump | None = None
+    jump: GraphJump | None = None
     blocks: tuple[GraphBlock, ...] = ()
     status: str = ""
     """Its status in the run that is shown; empty without a run, or when it did not run."""
@@ -94,7 +94,7 @@ class GraphBlock(Struct, frozen=True, kw_only=True):
     """Whether it is cleanup that runs only after a failure."""
     after: tuple[str, ...] = ()
     """The blocks of the same step that it waits for."""
-    jump: Jump | None = None
+    jump: GraphJump | None = None
     included: str = ""
     """The runbook that it stands for, as the step names it."""
     falls: bool = True
@@ -153,4 +153,4 @@ class Graph(Struct, frozen=True, kw_only=True):
         }
 
 
-__all__ = ["Graph", "GraphBlock", "GraphStep", "Jump"]
+__all__ = ["Graph", "GraphBlock", "GraphJump", "GraphStep"]

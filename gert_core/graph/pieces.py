@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from gert_core.graph.sizes import text_width
-from gert_core.kit.plain import escape
+from gert_core.kit.escaping import escape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gert_core.kit.plain import cells, cut, wrap
+from gert_core.kit.escaping import cells, cut, wrap
 
 CODE: Final = 0.602
 """The width of a character of any monospaced font, as a part of its size."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from gert_core.api.errors import RunError, UsageError
-from gert_core.kit.plain import escape
+from gert_core.kit.escaping import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

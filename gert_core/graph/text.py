@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.kit.plain import cells, escape, wrap
+from gert_core.kit.escaping import cells, escape, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,10 +27,10 @@ _WAITING: Final = "…"
 
 def render_text(graph: Graph, *, width: int = 80, paint: Paint | None = None) -> list[str]:
     """Return the lines of a graph, each at most ``width`` columns wide as long as its depth allows it."""
-    return list(_Tree(graph, width, paint or _plain).lines())
+    return list(_Tree(graph, width, paint or _uncoloured).lines())
 
 
-def _plain(text: str, status: str) -> str:
+def _uncoloured(text: str, status: str) -> str:
     return text
 
 

@@ -67,7 +67,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
         return last.status == "failed" or (self.over and last.status != "delivered" and last.dropped_by is None)
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class DeliveryTry(Struct, frozen=True, kw_only=True):
     """What became of one notification: as recorded, or None when another process delivers it."""
 
     run_id: str
@@ -94,7 +94,7 @@ class Deliverer:
 
     def deliver(
         self, run: StoredRun, *, effort: Effort = AFTER_A_RUN, again: bool = False, over: bool = False
-    ) -> list[Told]:
+    ) -> list[DeliveryTry]:
         """Try what a run owes and what is due, and return what became of it; never raise for a notification.
 
         With ``again``, what is not due yet is tried too, and with ``over`` what was refused or given up.
@@ -107,7 +107,7 @@ class Deliverer:
             return []
         known = outbox.rounds_of(run)
         due = [one for one in open_ if wanted(known.get(one.id, outbox.Rounds()), moment)]
-        found: list[Told] = []
+        found: list[DeliveryTry] = []
         until = time.monotonic() + effort.seconds
         for first in range(0, len(due), _AT_ONCE):
             seconds = effort.seconds if effort.tries == 1 else until - time.monotonic()
@@ -117,14 +117,16 @@ class Deliverer:
             found += self._together(info, due[first : first + _AT_ONCE], effort=part, wanted=wanted)
         return found
 
-    def _together(self, info: RunInfo, due: Sequence[Owed], *, effort: Effort, wanted: _Wanted) -> list[Told]:
+    def _together(self, info: RunInfo, due: Sequence[Owed], *, effort: Effort, wanted: _Wanted) -> list[DeliveryTry]:
         """Deliver several at once; one that does not end in time is left alone, and is still owed."""
-        results: list[Told] = []
+        results: list[DeliveryTry] = []
         stop = Stop()
 
         def work(owed: Owed) -> None:
             try:
-                results.append(Told(run_id=info.run_id, owed=owed, sent=self._one(info, owed, effort, stop, wanted)))
+                results.append(
+                    DeliveryTry(run_id=info.run_id, owed=owed, sent=self._one(info, owed, effort, stop, wanted))
+                )
             except (GertError, OSError) as error:
                 warning("notify", "notification %s of run %s: %s", owed.id, info.run_id, error)
 
@@ -216,4 +218,4 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-__all__ = ["AFTER_A_RUN", "CLAIM", "Deliverer", "Effort", "Told"]
+__all__ = ["AFTER_A_RUN", "CLAIM", "Deliverer", "DeliveryTry", "Effort"]

@@ -95,7 +95,7 @@ class Documents:
 
         Options are those of the command; ``jobs`` scenarios are replayed at once, in threads.
         """
-        from gert_core.scenarios import Selection
+        from gert_core.scenarios import ScenarioSelection
         from gert_core.scenarios.plan import Plan, Tested
 
         if jobs < 1:
@@ -103,7 +103,7 @@ class Documents:
         warnings: list[str] = []
         plan = Plan(
             [self._site.path(path) for path in paths],
-            Selection(names=scenario, tags=tag, everything=all),
+            ScenarioSelection(names=scenario, tags=tag, everything=all),
             runner=self._runner,
             warn=warnings.append,
         )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gert_core.api import RunStore, StoredRun
-    from gert_core.hosting.deliveries import Told
+    from gert_core.hosting.deliveries import DeliveryTry
     from gert_core.plugin.registry import Registry
     from gert_core.runs.outbox import Rounds
     from gert_core.runs.owed import Owed
@@ -30,7 +30,7 @@ _RULES: Final = b'"notify":['
 """What stands in the first line of a run that owes anything."""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class NotificationEntry(Struct, frozen=True, kw_only=True):
     """One notification that a run owes, and what became of it so far."""
 
     run_id: str
@@ -70,7 +70,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 def entries(
     store: RunStore, run_id: str | None = None, *, problem: Callable[[str], object] = lambda _: None
-) -> Iterator[Entry]:
+) -> Iterator[NotificationEntry]:
     """Yield what runs owe, those of the newest run first; ``problem`` is told of runs that cannot be read."""
     moment = now()
     for run in _runs(store, run_id, problem):
@@ -81,7 +81,9 @@ def entries(
         for owed in owed_by(info, moment):
             known = outbox.rounds_of(run) if known is None else known
             runbook = "" if info.state is None else info.state.runbook
-            yield Entry(run_id=info.run_id, runbook=runbook, owed=owed, rounds=known.get(owed.id, outbox.Rounds()))
+            yield NotificationEntry(
+                run_id=info.run_id, runbook=runbook, owed=owed, rounds=known.get(owed.id, outbox.Rounds())
+            )
 
 
 def flush(
@@ -92,7 +94,7 @@ def flush(
     run_id: str | None = None,
     again: bool = False,
     problem: Callable[[str], object] = lambda _: None,
-) -> Iterator[Told]:
+) -> Iterator[DeliveryTry]:
     """Try everything that is due, once, and yield what became of it; another process may be doing the same.
 
     With ``again``, what is not due yet is tried too, and of one run also what was refused or given up.
@@ -105,7 +107,7 @@ def flush(
             problem(f"run {run.run_id}: {error.message}")
 
 
-def drop(store: RunStore, name: str, *, by: str) -> list[Entry]:
+def drop(store: RunStore, name: str, *, by: str) -> list[NotificationEntry]:
     """Decide that a notification, or all that a run owes, is not tried any more; return what that was about."""
     found = [one for one in entries(store) if one.owed.id.startswith(name)]
     if len({one.owed.id for one in found}) > 1:
@@ -121,7 +123,7 @@ def drop(store: RunStore, name: str, *, by: str) -> list[Entry]:
     return left
 
 
-def _drop(run: StoredRun, one: Entry, by: str) -> None:
+def _drop(run: StoredRun, one: NotificationEntry, by: str) -> None:
     last = one.rounds.last
     sent = outbox.Sent(
         id=one.owed.id,
@@ -160,4 +162,4 @@ def _runs(store: RunStore, run_id: str | None, problem: Callable[[str], object])
             problem(f"run {one} cannot be read: {error.message}")
 
 
-__all__ = ["ONCE", "Entry", "drop", "entries", "flush"]
+__all__ = ["ONCE", "NotificationEntry", "drop", "entries", "flush"]

@@ -21,7 +21,7 @@ from gert_core.hosting.documents import Documents
 from gert_core.hosting.hosted import GRACE, HostedRun
 from gert_core.hosting.inbox import RECORDED, HostInbox
 from gert_core.hosting.looking import Looking
-from gert_core.hosting.people import HOST, People, actor_id, answer_open
+from gert_core.hosting.people import HOST, HostPeople, actor_id, answer_open
 from gert_core.hosting.recordings import HostRecording
 from gert_core.hosting.site import Site
 from gert_core.hosting.views import result_document
@@ -113,7 +113,7 @@ class Host(Documents, Looking):
             "trace": None if trace is None else self._site.path(trace),
             "notify": tuple(map(self._site.path, notify)),
         }
-        people = People(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
+        people = HostPeople(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
 
         def begin(hosted: HostedRun, stack: ExitStack, _: RunAgain | None) -> Run:
             return prepare(self._request(hosted, people, path, **chosen), stack)
@@ -147,7 +147,7 @@ class Host(Documents, Looking):
         found = self.run(run_id).run_id
         asked: dict[str, Any] = {"retry_failed": retry_failed, "yes": yes, "abort": abort}
         asked |= {"reconcile": reconcile or {}, "outputs": outputs or {}}
-        people = People(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
+        people = HostPeople(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
 
         def begin(hosted: HostedRun, stack: ExitStack, again: RunAgain | None) -> Run:
             recorded = read_run(self._site.store, found, stack)
@@ -245,7 +245,7 @@ class Host(Documents, Looking):
         self.close()
 
     def _request(
-        self, hosted: HostedRun, people: People, runbook: Path, *, recorded: str | None = None, **chosen: Any
+        self, hosted: HostedRun, people: HostPeople, runbook: Path, *, recorded: str | None = None, **chosen: Any
     ) -> Request:
         project = self._site.project_of(runbook)
         registry = self._site.registry_of(project)
@@ -269,7 +269,7 @@ class Host(Documents, Looking):
             **chosen,
         )
 
-    def _begin(self, begin: Prepare, people: People, recorded: HostRecording | None = None) -> HostedRun:
+    def _begin(self, begin: Prepare, people: HostPeople, recorded: HostRecording | None = None) -> HostedRun:
         hosted = HostedRun(
             record=(recorded or HostRecording(self._site)).end,
             actor=people.actor,

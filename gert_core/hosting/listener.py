@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LOOPS: Final = 0.1
 """The least seconds between two notices of one loop."""
-_SETTLED: Final = (EventType.APPROVAL_RESOLVED, EventType.APPROVAL_VOID)
+_ENDS_OF_TICKETS: Final = (EventType.APPROVAL_RESOLVED, EventType.APPROVAL_VOID)
 
 
 class HostProgress(Progress):
@@ -84,7 +84,7 @@ class HostProgress(Progress):
     def observe(self, event: TraceEvent) -> None:
         """Take an event of the trace."""
         self._notices.add_event(event)
-        if event.type in _SETTLED:
+        if event.type in _ENDS_OF_TICKETS:
             self._tickets.discard(str(event.data.get("ticket_id")))
 
     def mask(self, value: Any) -> Any:

@@ -23,7 +23,7 @@ HOST: Final = "host"
 """The approval provider of a host, whose tickets are those of the inbox."""
 
 
-class People(Struct, frozen=True):
+class HostPeople(Struct, frozen=True):
     """Who is asked in a run, and how."""
 
     approval: str | None
@@ -65,4 +65,4 @@ def answer_open(
     return [name for name in asked if name not in values]
 
 
-__all__ = ["HOST", "People", "actor_id", "answer_open"]
+__all__ = ["HOST", "HostPeople", "actor_id", "answer_open"]

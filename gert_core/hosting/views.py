@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api import ApprovalRequest, StoredRun
-    from gert_core.approvals.inbox import Entry
+    from gert_core.approvals.inbox import TicketEntry
     from gert_core.runs.lifecycle.status import Standing
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.result import RunResult
@@ -66,7 +66,7 @@ class TicketView:
 
     __slots__ = ("_since", "entry")
 
-    def __init__(self, entry: Entry, since: Callable[[ApprovalRequest], Mapping[str, Any] | None]) -> None:
+    def __init__(self, entry: TicketEntry, since: Callable[[ApprovalRequest], Mapping[str, Any] | None]) -> None:
         self.entry = entry
         self._since = since
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from gert_core.kit.display import readable_key, readable_time, value_lines
-from gert_core.kit.plain import cut, escape, wrap
+from gert_core.kit.escaping import cut, escape, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -111,7 +111,7 @@ class _Thread(threading.local):
 _thread: Final = _Thread()
 
 
-class Kept:
+class ChildLine:
     """The line of one program that this thread started; nothing when no run is to be told."""
 
     __slots__ = ("_children", "_line", "_pid")
@@ -143,4 +143,4 @@ def boot_id() -> str:
         return ""
 
 
-__all__ = ["FILE", "LINE", "Children", "Kept", "boot_id", "now"]
+__all__ = ["FILE", "LINE", "ChildLine", "Children", "boot_id", "now"]

@@ -1,6 +1,6 @@
 """Hand on what a program that takes long writes, while it writes it, so that it is not lost when gert is killed.
 
-``gert_core.kit.processes.run`` does so for everything that is called with it; a transport has nothing to do.
+``gert_core.kit.processes.call`` does so for everything that is called with it; a transport has nothing to do.
 """
 
 from __future__ import annotations

@@ -60,11 +60,11 @@ def _stamp(place: str) -> int:
 
 def _foreign_finders() -> bool:
     """Return whether there may be distributions outside the file system (PEP 451 finders)."""
-    plain = {"_frozen_importlib_external", "importlib_metadata"}
+    known = {"_frozen_importlib_external", "importlib_metadata"}
     return any(
         hasattr(finder, "find_distributions")
         for finder in sys.meta_path
-        if getattr(finder, "__module__", "").partition(".")[0] not in plain
+        if getattr(finder, "__module__", "").partition(".")[0] not in known
     )
 
 

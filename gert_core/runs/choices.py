@@ -83,18 +83,18 @@ def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, where
             kind=ErrorKind.NOT_RESUMABLE,
             hint="restore the file, or start a new run",
         )
-    plain = Masker({}).unmask  # a path that looks like a mask was escaped
+    unmask = Masker({}).unmask  # a path that looks like a mask was escaped
     signer = known.get("signer")
     provider, questions = known.get("approval_provider"), facts.get("questions")
     return RunChoices(
         mode=str(facts.get("mode")),
-        runbook_path=plain(path),
-        policy_files=tuple(str(plain(file)) for file in known.get("policy_files") or ()),
+        runbook_path=unmask(path),
+        policy_files=tuple(str(unmask(file)) for file in known.get("policy_files") or ()),
         approval_provider=provider if isinstance(provider, str) else None,
         questions=questions if isinstance(questions, str) else None,
         trace_sync=str(known.get("trace_sync") or "group"),
         signer=signer if isinstance(signer, dict) else None,
-        cwd=plain(known.get("cwd")),
+        cwd=unmask(known.get("cwd")),
         run_directory=known.get("run_directory"),
         store=known.get("store"),
     )

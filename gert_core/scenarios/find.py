@@ -34,7 +34,7 @@ class FoundRunbooks(Struct, kw_only=True):
     """By a runbook (as it is resolved) the scenarios of it that were named by their directories."""
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class ScenarioCandidate(Struct, frozen=True, kw_only=True):
     """A scenario directory with its scenario, or with the ``problem`` that prevented reading it."""
 
     name: str
@@ -154,28 +154,28 @@ def _directories(folder: Path) -> list[Path]:
         return []
 
 
-def candidates_of(runbook: Path) -> list[Candidate]:
+def candidates_of(runbook: Path) -> list[ScenarioCandidate]:
     """Return every scenario of a runbook, sorted by name; one that cannot be read has the reason."""
     return [_read(entry) for entry in _directories(scenarios_directory(runbook)) if _is_scenario(entry)]
 
 
-def candidates_for(runbook: Path, found: FoundRunbooks) -> list[Candidate]:
+def candidates_for(runbook: Path, found: FoundRunbooks) -> list[ScenarioCandidate]:
     """Return the scenarios of a runbook that were asked for: those that were named, else all of them."""
     named = found.only.get(runbook.resolve())
     return candidates_of(runbook) if named is None else [_read(directory) for directory in named]
 
 
-def _read(directory: Path) -> Candidate:
+def _read(directory: Path) -> ScenarioCandidate:
     try:
-        return Candidate(name=directory.resolve().name, directory=directory, scenario=load_scenario(directory))
+        return ScenarioCandidate(name=directory.resolve().name, directory=directory, scenario=load_scenario(directory))
     except GertError as problem:
-        return Candidate(name=directory.name, directory=directory, problem=problem)
+        return ScenarioCandidate(name=directory.name, directory=directory, problem=problem)
 
 
 __all__ = [
     "DIRECTORY",
-    "Candidate",
     "FoundRunbooks",
+    "ScenarioCandidate",
     "candidates_for",
     "candidates_of",
     "find_runbooks",

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from gert_core.scenarios.results import ScenarioStatus, Summary, shortened
+from gert_core.scenarios.results import ScenarioCounts, ScenarioStatus, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def junit(reports: Sequence[RunbookReport]) -> bytes:
 
 
 def _counts(results: Sequence[ScenarioResult]) -> dict[str, str]:
-    summary = Summary.of(results)
+    summary = ScenarioCounts.of(results)
     return {
         "tests": str(summary.total),
         "failures": str(summary.failed),

@@ -9,22 +9,22 @@ from msgspec.structs import replace
 
 from gert_core.api.errors import UsageError
 from gert_core.scenarios.find import candidates_for, find_runbooks, scenarios_directory
-from gert_core.scenarios.results import RunbookReport, Summary, reports_to_json
+from gert_core.scenarios.results import RunbookReport, ScenarioCounts, reports_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gert_core.scenarios.find import Candidate
+    from gert_core.scenarios.find import ScenarioCandidate
     from gert_core.scenarios.run import ScenarioRunner
-    from gert_core.scenarios.select import Selection
+    from gert_core.scenarios.select import ScenarioSelection
 
 
 class Job(Struct, frozen=True, kw_only=True):
     """One scenario to run, and the report it belongs to."""
 
     runner: ScenarioRunner
-    candidate: Candidate
+    candidate: ScenarioCandidate
     report: RunbookReport
 
 
@@ -37,7 +37,7 @@ class Plan:
     def __init__(
         self,
         files: Sequence[Path],
-        selection: Selection,
+        selection: ScenarioSelection,
         *,
         runner: Callable[[Path], ScenarioRunner],
         warn: Callable[[str], object],
@@ -49,7 +49,7 @@ class Plan:
         found = find_runbooks(files)
         for remark in found.warnings:
             warn(remark)
-        everyone: list[Candidate] = []
+        everyone: list[ScenarioCandidate] = []
         for runbook in found.runbooks:
             candidates = candidates_for(runbook, found)
             if not candidates:
@@ -65,7 +65,7 @@ class Plan:
                 self.jobs += [Job(runner=one, candidate=candidate, report=report) for candidate in chosen.candidates]
         self._refuse_nothing(everyone, selection)
 
-    def _refuse_nothing(self, everyone: Sequence[Candidate], selection: Selection) -> None:
+    def _refuse_nothing(self, everyone: Sequence[ScenarioCandidate], selection: ScenarioSelection) -> None:
         if not everyone:
             raise UsageError(
                 "no scenarios found",
@@ -86,9 +86,9 @@ class Tested(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> ScenarioCounts:
         """Return how many scenarios there are of each status."""
-        return Summary.of(result for report in self.runbooks for result in report.results)
+        return ScenarioCounts.of(result for report in self.runbooks for result in report.results)
 
     def to_json(self) -> dict[str, object]:
         """Return the document of ``gert test --json``."""

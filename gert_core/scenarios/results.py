@@ -85,7 +85,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
         }
 
 
-class Summary(Struct, frozen=True, kw_only=True):
+class ScenarioCounts(Struct, frozen=True, kw_only=True):
     """Scenarios counted by status."""
 
     total: int = 0
@@ -95,7 +95,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     errors: int = 0
 
     @classmethod
-    def of(cls, results: Iterable[ScenarioResult]) -> Summary:
+    def of(cls, results: Iterable[ScenarioResult]) -> ScenarioCounts:
         """Count scenario results."""
         counts = dict.fromkeys(ScenarioStatus, 0)
         for result in results:
@@ -133,14 +133,14 @@ class RunbookReport(Struct, kw_only=True):
         return {
             "runbook": self.runbook,
             "scenarios": [result.to_json() for result in self.results],
-            "summary": Summary.of(self.results).to_json(),
+            "summary": ScenarioCounts.of(self.results).to_json(),
         }
 
 
 def reports_to_json(reports: Sequence[RunbookReport]) -> dict[str, object]:
     """Return the document of ``gert test --json``."""
     results = [result for report in reports for result in report.results]
-    return {"runbooks": [report.to_json() for report in reports], "summary": Summary.of(results).to_json()}
+    return {"runbooks": [report.to_json() for report in reports], "summary": ScenarioCounts.of(results).to_json()}
 
 
 def path_text(path: Sequence[tuple[str, str]]) -> str:
@@ -159,9 +159,9 @@ def shortened(path: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
 __all__ = [
     "Assertion",
     "RunbookReport",
+    "ScenarioCounts",
     "ScenarioResult",
     "ScenarioStatus",
-    "Summary",
     "path_text",
     "reports_to_json",
     "shortened",

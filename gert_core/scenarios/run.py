@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
     from gert_core.runs.result import RunResult
-    from gert_core.scenarios.find import Candidate
+    from gert_core.scenarios.find import ScenarioCandidate
     from gert_core.secrets import Masker, Secrets
 
 ACTOR: Final = "gert-test"
@@ -103,13 +103,13 @@ class ScenarioRunner:
         """Read and check the runbook; raise when a policy is invalid, keep the error of an invalid runbook."""
         _ = self._prepared
 
-    def run(self, candidate: Candidate) -> ScenarioResult:
+    def run(self, candidate: ScenarioCandidate) -> ScenarioResult:
         """Replay one scenario and check its expectations; errors are part of the result."""
         began = time.perf_counter()
         result = self._replay_or_skip(candidate)
         return replace(result, duration=time.perf_counter() - began)
 
-    def _replay_or_skip(self, candidate: Candidate) -> ScenarioResult:
+    def _replay_or_skip(self, candidate: ScenarioCandidate) -> ScenarioResult:
         prepared = self._prepared
         scenario = candidate.scenario
         if scenario is None or candidate.problem is not None:

@@ -13,17 +13,17 @@ from gert_core.documents.scenario import RECORDED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gert_core.scenarios.find import Candidate
+    from gert_core.scenarios.find import ScenarioCandidate
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
     """The scenarios of one runbook that run, and how many of the others only ``--all`` would run."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ScenarioCandidate, ...]
     archived: int = 0
 
 
-class Selection(Struct, frozen=True, kw_only=True):
+class ScenarioSelection(Struct, frozen=True, kw_only=True):
     """The selection made on the command line.
 
     If any scenario of a runbook is golden, only golden ones run, unless ``everything`` is set or scenarios are
@@ -35,7 +35,7 @@ class Selection(Struct, frozen=True, kw_only=True):
     tags: Sequence[str] = ()
     everything: bool = False
 
-    def choose(self, candidates: Sequence[Candidate]) -> Chosen:
+    def choose(self, candidates: Sequence[ScenarioCandidate]) -> Chosen:
         """Return the scenarios of one runbook that run."""
         wanted = [one for one in candidates if self._named(one) and self._tagged(one)]
         if self.everything or self.names:
@@ -44,20 +44,20 @@ class Selection(Struct, frozen=True, kw_only=True):
         kept = tuple(one for one in wanted if self._runs(one, curated=curated))
         return Chosen(candidates=kept, archived=len(wanted) - len(kept))
 
-    def _runs(self, one: Candidate, *, curated: bool) -> bool:
+    def _runs(self, one: ScenarioCandidate, *, curated: bool) -> bool:
         """Return whether a scenario runs by default; ``curated``: some of its runbook are golden."""
         # A test that cannot be read might be golden, so it is not left out silently.
         if one.golden or one.problem is not None or not one.testable:
             return True
         return bool(self.tags) if RECORDED in one.tags else not curated
 
-    def _named(self, one: Candidate) -> bool:
+    def _named(self, one: ScenarioCandidate) -> bool:
         return not self.names or any(fnmatchcase(one.name, pattern) for pattern in self.names)
 
-    def _tagged(self, one: Candidate) -> bool:
+    def _tagged(self, one: ScenarioCandidate) -> bool:
         return not self.tags or not one.tags.isdisjoint(self.tags)
 
-    def check_matches(self, candidates: Iterable[Candidate]) -> None:
+    def check_matches(self, candidates: Iterable[ScenarioCandidate]) -> None:
         """Raise ``UsageError`` when no scenario has a given name or tag."""
         known = list(candidates)
         names = sorted({one.name for one in known})
@@ -70,10 +70,10 @@ class Selection(Struct, frozen=True, kw_only=True):
                 raise UsageError(f"no scenario has the tag {tag!r}", hint=_hint(tag, tags, "tags"))
 
 
-class Golden(Selection, frozen=True, kw_only=True):
+class Golden(ScenarioSelection, frozen=True, kw_only=True):
     """The selection for comparing: golden scenarios, and where a runbook has none, all that have a test."""
 
-    def choose(self, candidates: Sequence[Candidate]) -> Chosen:
+    def choose(self, candidates: Sequence[ScenarioCandidate]) -> Chosen:
         """Return the scenarios of one runbook that are compared."""
         wanted = [one for one in candidates if self._named(one)]
         curated = any(one.golden for one in candidates) and not (self.everything or self.names)
@@ -91,4 +91,4 @@ def _hint(word: str, known: Sequence[str], noun: str) -> str:
     return f"existing {noun}: {shown}" if known else f"there are no {noun}"
 
 
-__all__ = ["Chosen", "Golden", "Selection"]
+__all__ = ["Chosen", "Golden", "ScenarioSelection"]

@@ -20,7 +20,7 @@ SILENCE: Final = 0.5
 """Seconds of silence after which a line without an end is shown as far as it goes."""
 
 
-class Later(Protocol):
+class Scheduler(Protocol):
     """Calls functions after some time, in a thread of its own."""
 
     def after(self, seconds: float, fn: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class LiveMask:
     known, however the output is cut into parts, so the texts of a stream joined have no secret in them.
     """
 
-    def __init__(self, masker: Masker, emit: Emit, later: Later) -> None:
+    def __init__(self, masker: Masker, emit: Emit, later: Scheduler) -> None:
         self._masker = masker
         self._emit = emit
         self._later = later
@@ -102,4 +102,4 @@ class LiveMask:
             self._later.after(max(wake - now, 0.0), self._show)
 
 
-__all__ = ["APART", "SILENCE", "Later", "LiveMask"]
+__all__ = ["APART", "SILENCE", "LiveMask", "Scheduler"]

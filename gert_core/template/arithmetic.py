@@ -25,14 +25,14 @@ def numbers(sign: str, left: object, right: object) -> None:
 def arithmetic(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[object, object], object]:
     """Return the function of an operator that takes two numbers."""
 
-    def run(left: object, right: object) -> object:
+    def checked(left: object, right: object) -> object:
         numbers(sign, left, right)
         try:
             return bounded(apply(left, right))
         except (ZeroDivisionError, OverflowError, ValueError) as error:
             raise TemplateError(f"`{sign}` failed: {error}") from None
 
-    return run
+    return checked
 
 
 def bounded(value: object) -> object:

@@ -21,19 +21,19 @@ def select_items(name: str, test: Function | None) -> Function:
     """Return ``select`` or ``reject`` with a test; without one, the truth of the items counts."""
     keep = name == "select"
 
-    def run(value: object, *args: object) -> list[object]:
+    def apply(value: object, *args: object) -> list[object]:
         items = items_of(value, name)
         _limit(items, args)
         return [item for item in items if _passes(test, item, args) is keep]
 
-    return _function(name, run, test)
+    return _function(name, apply, test)
 
 
 def select_by_field(name: str, test: Function | None) -> Function:
     """Return ``selectattr`` or ``rejectattr`` with a test of a field."""
     keep = name == "selectattr"
 
-    def run(value: object, field: object, *args: object) -> list[object]:
+    def apply(value: object, field: object, *args: object) -> list[object]:
         items = rows(value, name)
         _limit(items, args)
         found = choose(items, path_to(field, name), test=lambda part: _passes(test, part, args))
@@ -42,25 +42,25 @@ def select_by_field(name: str, test: Function | None) -> Function:
             found = [place for place in range(len(items)) if place not in out]
         return chosen(items, found)
 
-    return _function(name, run, test)
+    return _function(name, apply, test)
 
 
 def select_with_field(name: str, *, present: bool) -> Function:
     """Return ``selectattr`` or ``rejectattr`` with the test ``defined`` or ``undefined``."""
     keep = present is (name == "selectattr")
 
-    def run(value: object, field: object) -> list[object]:
+    def apply(value: object, field: object) -> list[object]:
         items = rows(value, name)
         path = path_to(field, name)
         return chosen(items, [place for place in range(len(items)) if _has(items, place, path) is keep])
 
-    return _function(name, run, None)
+    return _function(name, apply, None)
 
 
 def apply_to_each(function: Function) -> Function:
     """Return ``map`` with a filter that is called with every item."""
 
-    def run(value: object, *args: object) -> list[object]:
+    def apply(value: object, *args: object) -> list[object]:
         items = items_of(value, "map")
         _limit(items, args)
         out: list[object] = []
@@ -70,7 +70,7 @@ def apply_to_each(function: Function) -> Function:
             size = measure(out[-1], size)
         return out
 
-    return Function("map", run, 1, None, "list", cost=10 + function.cost)
+    return Function("map", apply, 1, None, "list", cost=10 + function.cost)
 
 
 def fields_of(value: object, attribute: object, *default: object) -> list[object]:
@@ -100,8 +100,8 @@ def _limit(items: list[object] | tuple[object, ...], args: tuple[object, ...]) -
         raise TemplateError("the list and what it is compared with are too large", hint="do this in a tool")
 
 
-def _function(name: str, run: Callable[..., object], test: Function | None) -> Function:
-    return Function(name, run, 1, None, "list", cost=10 + (test.cost if test else 1))
+def _function(name: str, apply: Callable[..., object], test: Function | None) -> Function:
+    return Function(name, apply, 1, None, "list", cost=10 + (test.cost if test else 1))
 
 
 __all__ = ["CHOICES", "apply_to_each", "fields_of", "select_by_field", "select_items", "select_with_field"]

@@ -11,8 +11,8 @@ from gert_core.template.tree import (
     AllOf,
     AnyOf,
     Call,
-    Chain,
     Choice,
+    ComparisonChain,
     Const,
     Default,
     Defined,
@@ -52,7 +52,7 @@ def evaluator(node: Node) -> Run:
         case Choice(test=test, then=then, other=other):
             asked, one, two = evaluator(test), evaluator(then), evaluator(other)
             return lambda variables: one(variables) if truth(asked(variables)) else two(variables)
-        case Chain(parts=parts, functions=functions):
+        case ComparisonChain(parts=parts, functions=functions):
             return _chain(tuple(map(evaluator, parts)), tuple(function.call for function in functions))
         case Items(items=items):
             return _items(tuple(map(evaluator, items)))
@@ -71,7 +71,7 @@ def _call(call: Callable[..., object], args: tuple[Run, ...]) -> Run:
 
 
 def _until(args: tuple[Run, ...], *, stop: bool) -> Run:
-    def run(variables: Variables) -> object:
+    def value_of(variables: Variables) -> object:
         value = None
         for arg in args:
             value = arg(variables)
@@ -79,11 +79,11 @@ def _until(args: tuple[Run, ...], *, stop: bool) -> Run:
                 break
         return value
 
-    return run
+    return value_of
 
 
 def _chain(parts: tuple[Run, ...], calls: tuple[Callable[..., object], ...]) -> Run:
-    def run(variables: Variables) -> bool:
+    def value_of(variables: Variables) -> bool:
         left = parts[0](variables)
         for call, part in zip(calls, parts[1:], strict=True):
             right = part(variables)
@@ -92,11 +92,11 @@ def _chain(parts: tuple[Run, ...], calls: tuple[Callable[..., object], ...]) -> 
             left = right
         return True
 
-    return run
+    return value_of
 
 
 def _items(runs: tuple[Run, ...]) -> Run:
-    def run(variables: Variables) -> list[object]:
+    def value_of(variables: Variables) -> list[object]:
         out: list[object] = []
         size = 0
         for part in runs:
@@ -104,11 +104,11 @@ def _items(runs: tuple[Run, ...]) -> Run:
             size = measure(out[-1], size)
         return out
 
-    return run
+    return value_of
 
 
 def _pairs(runs: tuple[tuple[Run, Run], ...]) -> Run:
-    def run(variables: Variables) -> dict[str, object]:
+    def value_of(variables: Variables) -> dict[str, object]:
         out: dict[str, object] = {}
         size = 0
         for key, part in runs:
@@ -117,14 +117,14 @@ def _pairs(runs: tuple[tuple[Run, Run], ...]) -> Run:
             out[key_of(key(variables))] = value
         return out
 
-    return run
+    return value_of
 
 
 def _default(node: Default) -> Run:
     wanted, fallback = evaluator(node.value), evaluator(node.fallback)
     empty = evaluator(node.empty) if node.empty is not None else None
 
-    def run(variables: Variables) -> object:
+    def value_of(variables: Variables) -> object:
         try:
             value = wanted(variables)
         except UndefinedVariable:
@@ -133,18 +133,18 @@ def _default(node: Default) -> Run:
             return fallback(variables)
         return value
 
-    return run
+    return value_of
 
 
 def _defined(wanted: Run) -> Run:
-    def run(variables: Variables) -> bool:
+    def value_of(variables: Variables) -> bool:
         try:
             wanted(variables)
         except UndefinedVariable:
             return False
         return True
 
-    return run
+    return value_of
 
 
 __all__ = ["evaluator"]

@@ -52,10 +52,10 @@ def _sum(value: object, attribute: object = None) -> object:
 
 
 def _extreme(name: str, sign: int) -> Callable[..., object]:
-    def run(value: object, attribute: object = None) -> object:
+    def apply(value: object, attribute: object = None) -> object:
         return extreme(*_field(value, attribute, name), name=name, sign=sign)
 
-    return run
+    return apply
 
 
 def _abs(value: object) -> object:
@@ -107,16 +107,16 @@ def _subject_first(name: str) -> Callable[..., object]:
     if subject_is_first(name):
         return call
 
-    def run(subject: object, *args: object) -> object:
+    def apply(subject: object, *args: object) -> object:
         return call(*args, subject)
 
-    return run
+    return apply
 
 
 def _or_default(name: str) -> Callable[..., object]:
     call = FUNCTIONS[name].call
 
-    def run(subject: object, *default: object) -> object:
+    def apply(subject: object, *default: object) -> object:
         try:
             return call(subject)
         except TemplateError:
@@ -124,7 +124,7 @@ def _or_default(name: str) -> Callable[..., object]:
                 return default[0]
             raise
 
-    return run
+    return apply
 
 
 def _joined(subject: object, separator: object = "", attribute: object = None) -> object:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.template.compile import Condition, Listing, Mapped, Single, Static, Template, TextTemplate
-from gert_core.template.tree import AllOf, AnyOf, Call, Chain, Choice, Const, Default, Defined, Items, Pairs, Path
+from gert_core.template.tree import (
+    AllOf,
+    AnyOf,
+    Call,
+    Choice,
+    ComparisonChain,
+    Const,
+    Default,
+    Defined,
+    Items,
+    Pairs,
+    Path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +80,7 @@ def _type(node: Node, types: Types) -> str:
             return _common([_type(value, types), _type(fallback, types)])
         case Choice(then=then, other=other):
             return _common([_type(then, types), _type(other, types)])
-        case Defined() | Chain():
+        case Defined() | ComparisonChain():
             return "bool"
         case Items():
             return "list"

@@ -21,8 +21,8 @@ from gert_core.template.tree import (
     AllOf,
     AnyOf,
     Call,
-    Chain,
     Choice,
+    ComparisonChain,
     Const,
     Default,
     Defined,
@@ -147,7 +147,7 @@ class _Translator:
     def _compare(self, node: Any, depth: int) -> Node:
         parts = (self.node(node.expr, depth), *self._nodes([operand.expr for operand in node.ops], depth))
         functions = tuple(_COMPARISONS[operand.op] for operand in node.ops)
-        return Call(functions[0], parts) if len(functions) == 1 else Chain(parts, functions)
+        return Call(functions[0], parts) if len(functions) == 1 else ComparisonChain(parts, functions)
 
     def _and(self, node: Any, depth: int) -> Node:
         return AllOf(self._chain(node, depth))

@@ -111,13 +111,13 @@ def total(values: Sequence[object]) -> object:
 def end_of(name: str, position: int) -> Callable[[object], object]:
     """Return the function that takes the first or last item of a list, or character of a text."""
 
-    def run(value: object) -> object:
+    def apply(value: object) -> object:
         found: Any = value if isinstance(value, str) else list_of(value, name)
         if not found:
             raise nothing_in(name)
         return walk(found, (str(position),), full=(name,)) if not isinstance(found, str) else found[position]
 
-    return run
+    return apply
 
 
 def extreme(items: Sequence[object], keys: Sequence[object], *, name: str, sign: int) -> object:
@@ -171,11 +171,11 @@ def _range(first: object, *rest: object) -> list[int]:
 
 
 def _extreme(name: str, sign: int) -> Callable[..., object]:
-    def run(first: object, *rest: object) -> object:
+    def apply(first: object, *rest: object) -> object:
         items = items_of([first, *rest] if rest else first, name)
         return extreme(items, items, name=name, sign=sign)
 
-    return run
+    return apply
 
 
 def _sort(subject: object) -> list[object]:

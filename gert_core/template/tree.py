@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from gert_core.template.arguments import Function
 
-Node: TypeAlias = "Const | Path | Lookup | Call | AllOf | AnyOf | Default | Defined | Choice | Chain | Items | Pairs"
+Node: TypeAlias = (
+    "Const | Path | Lookup | Call | AllOf | AnyOf | Default | Defined | Choice | ComparisonChain | Items | Pairs"
+)
 """A node of the tree."""
 
 
@@ -76,7 +78,7 @@ class Choice(Struct, frozen=True):
     other: Node
 
 
-class Chain(Struct, frozen=True):
+class ComparisonChain(Struct, frozen=True):
     """``a < b < c``: each part is evaluated once, each pair compared by its function."""
 
     parts: tuple[Node, ...]
@@ -119,7 +121,7 @@ _PARTS: Final[dict[type, Callable[[Any], tuple[Node, ...]]]] = {
     Defined: lambda node: (node.value,),
     Choice: lambda node: (node.test, node.then, node.other),
     Items: lambda node: node.items,
-    Chain: lambda node: node.parts,
+    ComparisonChain: lambda node: node.parts,
     Pairs: _pairs,
 }
 
@@ -158,8 +160,8 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "Call",
-    "Chain",
     "Choice",
+    "ComparisonChain",
     "Const",
     "Default",
     "Defined",

@@ -64,7 +64,7 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
     algorithm = key.algorithm
     scheme = require_scheme(algorithm, schemes)
     data = key.data
-    function = _resolve(scheme.sign)
+    function = _load(scheme.sign)
 
     def sign(message: bytes) -> str:
         try:
@@ -78,7 +78,7 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
 
     if not re.fullmatch(r"(?:[0-9a-f]{2})+", sign(b"0" * 64)):
         raise PluginError(f"signature scheme {algorithm} does not return lowercase hex")
-    known = sign(_KNOWN).encode() if scheme.public is None else bytes(_resolve(scheme.public)(data))  # type: ignore[call-overload]
+    known = sign(_KNOWN).encode() if scheme.public is None else bytes(_load(scheme.public)(data))  # type: ignore[call-overload]
     verify = None
     if scheme.symmetric or scheme.public is not None:
         verify = partial(verify_signature, scheme, data if scheme.symmetric else known)
@@ -135,12 +135,12 @@ def key_named(key_id: str, environ: Mapping[str, str]) -> bool:
 def verify_signature(scheme: SignatureScheme, key: bytes, message: bytes, signature: str) -> bool:
     """Return whether the signature is valid; raise ``UsageError`` when the key does not fit the scheme."""
     try:
-        return bool(_resolve(scheme.verify)(key, message, signature))
+        return bool(_load(scheme.verify)(key, message, signature))
     except ValueError as error:
         raise UsageError(f"the verifying key is not a valid key for {scheme.algorithm}: {error}") from None
 
 
-def _resolve(target: object) -> Callable[..., object]:
+def _load(target: object) -> Callable[..., object]:
     from gert_core.plugin.lazy import resolve
 
     function: Callable[..., object] = resolve(target)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Runbook
     from gert_core.plugin.registry import Registry
     from gert_core.validation.domain.secrets import SecretNeed
-    from gert_core.validation.symbols import Symbol
+    from gert_core.validation.symbols import RunbookSymbol
 
 
 class Validated(Struct, frozen=True, kw_only=True):
@@ -37,10 +37,10 @@ class Validated(Struct, frozen=True, kw_only=True):
     secrets: tuple[SecretNeed, ...] = ()
     documents: Mapping[str, yaml.Document] = field(default_factory=dict)
     """Every file that was read, by its name in diagnostics."""
-    find_symbols: Callable[[], tuple[Symbol, ...]] | None = None
+    find_symbols: Callable[[], tuple[RunbookSymbol, ...]] | None = None
 
     @property
-    def symbols(self) -> tuple[Symbol, ...]:
+    def symbols(self) -> tuple[RunbookSymbol, ...]:
         """The names of a runbook: who defines and who reads each of them, and where; found when they are asked for."""
         return () if self.find_symbols is None else self.find_symbols()
 
@@ -144,7 +144,7 @@ def _runbook(
         if one.runbook is not None:
             found += [_with_position(item, one.document) for item in registry.diagnostics(TreeView(book), owner)]
 
-    def symbols() -> tuple[Symbol, ...]:
+    def symbols() -> tuple[RunbookSymbol, ...]:
         from gert_core.validation.symbols import symbols_of
 
         if tree is None:

@@ -11,7 +11,7 @@ from gert_core.validation.domain.context import Context
 from gert_core.validation.domain.facts import FactTable
 from gert_core.validation.domain.report import Report
 from gert_core.validation.domain.shapes import Shape
-from gert_core.validation.domain.variables import Variables
+from gert_core.validation.domain.variables import VariableWalk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def variables_read(
 ) -> dict[Path, tuple[Read, ...]]:
     """Return what every step reads, by its path, in the order in which it is read first."""
     ctx = Context(runbook, registry=registry, project=project, environ=environ, report=Report())
-    walk = Variables(ctx, FactTable(runbook))
+    walk = VariableWalk(ctx, FactTable(runbook))
     noted = _Noted(walk)
     walk.refs.note = noted.note
     walk.run()
@@ -54,7 +54,7 @@ def variables_read(
 class _Noted:
     """What is read by each step, noted while the templates of a runbook are checked."""
 
-    def __init__(self, walk: Variables) -> None:
+    def __init__(self, walk: VariableWalk) -> None:
         self._walk = walk
         self._runbook = walk.ctx.runbook
         self.steps: dict[Path, dict[str, Read]] = {}

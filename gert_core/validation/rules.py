@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class ValidationRule(Struct, frozen=True, kw_only=True):
     """One rule of validation; the page ``docs/reference/rules.md`` has a section for each."""
 
     id: str
@@ -112,21 +112,21 @@ _WARNINGS: Final = {
 }
 
 
-def _table() -> Mapping[str, Rule]:
-    rules: dict[str, Rule] = {}
+def _table() -> Mapping[str, ValidationRule]:
+    rules: dict[str, ValidationRule] = {}
     groups = ((_STRUCTURE, 1), (_VALUES, 2), (_MEANING, 3))
     for group, phase in groups:
         for name, meaning in group.items():
-            rules[name] = Rule(id=name, severity=Severity.ERROR, phase=phase, meaning=meaning)
+            rules[name] = ValidationRule(id=name, severity=Severity.ERROR, phase=phase, meaning=meaning)
     for name, meaning in _WARNINGS.items():
-        rules[name] = Rule(id=name, severity=Severity.WARNING, phase=3, meaning=meaning)
+        rules[name] = ValidationRule(id=name, severity=Severity.WARNING, phase=3, meaning=meaning)
     return MappingProxyType(rules)
 
 
 MACHINE: Final = frozenset({"secret-missing", "program-missing", "platform-mismatch"})
 """Warnings that depend on the machine rather than on the document; ``--strict`` does not count them."""
 
-RULES: Final[Mapping[str, Rule]] = _table()
+RULES: Final[Mapping[str, ValidationRule]] = _table()
 """Every rule of the core and of the standard step types; plugins may report others."""
 
-__all__ = ["MACHINE", "RULES", "Rule"]
+__all__ = ["MACHINE", "RULES", "ValidationRule"]

@@ -13,7 +13,7 @@ from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.facts import FactTable
 from gert_core.validation.domain.flow import jump_of
 from gert_core.validation.domain.report import Report, position_in_value
-from gert_core.validation.domain.variables import Variables
+from gert_core.validation.domain.variables import VariableWalk
 from gert_core.validation.reads import CONSTANT, INPUT, spread
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _WORDS: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[.\w-]+""")
 """The words of an expression; a string is one word, so that no variable is found in it."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class SymbolPlace(Struct, frozen=True, kw_only=True):
     """Where a name stands, or, if it is not ``exact``, the value that it is spelled in; the end is behind it."""
 
     file: str
@@ -55,7 +55,7 @@ class Place(Struct, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in self.__struct_fields__} | {"path": list(self.path)}
 
 
-class Symbol(Struct, frozen=True, kw_only=True):
+class RunbookSymbol(Struct, frozen=True, kw_only=True):
     """A name: an ``input``, ``constant``, ``step``, ``output``, ``item`` (of a loop), ``tool`` or ``action``.
 
     ``of`` is the id of the step that sets an output or has the loop, or the tool of an action. ``type`` is that of the
@@ -66,8 +66,8 @@ class Symbol(Struct, frozen=True, kw_only=True):
     name: str
     of: str | None = None
     type: str = "any"
-    defined: tuple[Place, ...] = ()
-    read: tuple[Place, ...] = ()
+    defined: tuple[SymbolPlace, ...] = ()
+    read: tuple[SymbolPlace, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the symbol as an object."""
@@ -82,10 +82,10 @@ def symbols_of(
     project: Project | None,
     environ: Mapping[str, str],
     gaps: frozenset[str] = frozenset(),
-) -> tuple[Symbol, ...]:
+) -> tuple[RunbookSymbol, ...]:
     """Return the names of a runbook in the order of their kinds and definitions; it need not be valid or complete."""
     ctx = Context(runbook, registry=registry, project=project, environ=environ, report=Report(), gaps=gaps)
-    walk = Variables(ctx, FactTable(runbook))
+    walk = VariableWalk(ctx, FactTable(runbook))
     found = _Symbols(walk)
     walk.refs.note = found.note
     walk.run()
@@ -95,13 +95,13 @@ def symbols_of(
 class _Symbols:
     """The symbols of one runbook: first what defines them, then what reads them, noted while templates are checked."""
 
-    def __init__(self, walk: Variables) -> None:
+    def __init__(self, walk: VariableWalk) -> None:
         self._walk = walk
         self._book = walk.ctx.runbook
         self._document = self._book.document
         self._types: dict[Key, str] = {}
-        self._defined: dict[Key, list[Place]] = {}
-        self._read: dict[Key, dict[Place, None]] = {}
+        self._defined: dict[Key, list[SymbolPlace]] = {}
+        self._read: dict[Key, dict[SymbolPlace, None]] = {}
         self._tools()
         for kind, declared in ((INPUT, self._book.model.meta.inputs), (CONSTANT, self._book.model.meta.constants)):
             for name, one in declared.items():
@@ -112,15 +112,17 @@ class _Symbols:
         for step in walk.ctx.steps:
             self._uses(step)
 
-    def symbols(self) -> Iterator[Symbol]:
+    def symbols(self) -> Iterator[RunbookSymbol]:
         for key, places in self._defined.items():
             kind, of, name = key
             read = sorted(self._read.get(key, ()), key=lambda place: (place.file, place.line, place.column))
-            yield Symbol(kind=kind, name=name, of=of, type=self._types[key], defined=tuple(places), read=tuple(read))
+            yield RunbookSymbol(
+                kind=kind, name=name, of=of, type=self._types[key], defined=tuple(places), read=tuple(read)
+            )
 
     # -- what defines names --------------------------------------------------------------------------------------
 
-    def _define(self, key: Key, place: Place, type_: str = "any") -> None:
+    def _define(self, key: Key, place: SymbolPlace, type_: str = "any") -> None:
         self._types.setdefault(key, type_)
         places = self._defined.setdefault(key, [])
         if place not in places:
@@ -168,7 +170,7 @@ class _Symbols:
                 self._take(key, self._in_text(text, reference, segment, step, place))
                 seen[same] += 1
 
-    def _take(self, key: Key, place: Place) -> None:
+    def _take(self, key: Key, place: SymbolPlace) -> None:
         if key in self._defined:
             self._read.setdefault(key, {})[place] = None
 
@@ -239,10 +241,10 @@ class _Symbols:
         step: StepNode | None = None,
         exact: bool = True,
         document: Document | None = None,
-    ) -> Place:
+    ) -> SymbolPlace:
         document = document or self._document
         line, column, end_line, end_column = document.span(path, key=key)
-        return Place(
+        return SymbolPlace(
             file=document.file,
             path=path,
             line=line,
@@ -255,7 +257,7 @@ class _Symbols:
 
     def _in_text(
         self, text: TemplateText, reference: Reference, segment: int, step: StepNode | None, offset: int | None
-    ) -> Place:
+    ) -> SymbolPlace:
         """Return the place of a segment that ends at an offset; that of the text when it is spelled in another way."""
         path, name = (*text.path, *reference.where), reference.path[segment]
         if offset is not None:
@@ -265,7 +267,7 @@ class _Symbols:
             if self._document.source_line(line).startswith(name, column - 1):  # else it is behind escapes or folding
                 place: dict[str, Any] = {"line": line, "column": column, "end_line": line}
                 place |= {"end_column": column + len(name), "step": None if step is None else step.id}
-                return Place(file=self._document.file, path=path, **place)
+                return SymbolPlace(file=self._document.file, path=path, **place)
         return self._span(path, step=step, exact=False)
 
 
@@ -286,4 +288,4 @@ def _offset(text: str, spelled: str, begin: int, *, nth: int) -> int | None:
     return None
 
 
-__all__ = ["Place", "Symbol", "symbols_of"]
+__all__ = ["RunbookSymbol", "SymbolPlace", "symbols_of"]

@@ -261,7 +261,7 @@ compile = re.compile
 from gert_core.cli import main
 code = main(sys.argv[1:])
 import yaml
-from gert_core.cli.patterns import Deferred
+from gert_core.cli.patterns import DeferredPattern
 kept = [yaml.reader.Reader.NON_PRINTABLE, yaml.constructor.SafeConstructor.timestamp_regexp]
 kept += [pattern for found in yaml.SafeLoader.yaml_implicit_resolvers.values() for _, pattern in found]
 {check}
@@ -271,7 +271,7 @@ kept += [pattern for found in yaml.SafeLoader.yaml_implicit_resolvers.values() f
 @pytest.mark.parametrize(
     "check",
     [
-        "assert all(isinstance(one, Deferred) and set(vars(one)) == {'_given'} for one in kept)",
+        "assert all(isinstance(one, DeferredPattern) and set(vars(one)) == {'_given'} for one in kept)",
         "assert yaml.safe_load('a: [1, 2.5, true, ~, 2026-11-17]\\nb: x')['a'][:4] == [1, 2.5, True, None]",
         "assert str(yaml.safe_load('2026-11-17 10:00:00')) == '2026-11-17 10:00:00'",
         "try: yaml.safe_load('a: \\x01')\nexcept yaml.reader.ReaderError: pass\nelse: assert False",

@@ -1,4 +1,4 @@
-"""``processes.run``: what a program sees, what comes back, and that nothing of it stays."""
+"""``processes.call``: what a program sees, what comes back, and that nothing of it stays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def quick_grace(monkeypatch):
 
 
 def run(*argv: str, stop: Stop, seconds: float | None = 20, environ=ENVIRON, **options):
-    return processes.run(argv, environ=environ, deadline=Deadline(stop, seconds), **options)
+    return processes.call(argv, environ=environ, deadline=Deadline(stop, seconds), **options)
 
 
 def sh(script: str, *args: str, stop: Stop, **options):
@@ -274,7 +274,7 @@ class TestBeingStopped:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            processes.run(["sleep", "60"], environ=ENVIRON, deadline=Broken(stop, 9))
+            processes.call(["sleep", "60"], environ=ENVIRON, deadline=Broken(stop, 9))
         assert not group.running()
 
 
@@ -382,7 +382,7 @@ def test_output_is_handed_on_while_the_program_runs(stop):
     threading.Thread(target=end).start()
     argv, deadline = ["sh", "-c", "echo one; sleep 60"], Deadline(stop)
     with pytest.raises(StepProblem, match="cancelled"):
-        processes.run(argv, environ=ENVIRON, deadline=deadline, output=take)
+        processes.call(argv, environ=ENVIRON, deadline=deadline, output=take)
     assert seen == [("stdout", b"one\n")]
 
 
@@ -393,7 +393,7 @@ def test_both_streams_are_handed_on_as_they_are_returned(stop):
         seen[stream] += data
 
     argv = ["sh", "-c", "for n in 1 2 3; do echo out $n; echo err $n >&2; done"]
-    result = processes.run(argv, environ=ENVIRON, deadline=Deadline(stop, 10), output=take)
+    result = processes.call(argv, environ=ENVIRON, deadline=Deadline(stop, 10), output=take)
     assert (seen["stdout"].decode(), seen["stderr"].decode()) == (result.stdout, result.stderr)
 
 

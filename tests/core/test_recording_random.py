@@ -15,7 +15,7 @@ from gert_core.api import DocumentError
 from gert_core.documents.scenario import load_scenario
 from gert_core.host import SilentConsole, run
 from gert_core.plugin.registry import Registry
-from gert_core.scenarios.find import Candidate
+from gert_core.scenarios.find import ScenarioCandidate
 from gert_core.scenarios.recording.fold import Taken
 from gert_core.scenarios.recording.record import record
 from gert_core.scenarios.run import ScenarioRunner
@@ -44,7 +44,7 @@ def same_when_replayed(runbook, run_id: str, registry: Registry, target) -> None
     assert dict(seen.statuses) == taken.statuses, told
     assert dict(seen.outputs) == dict(state.outputs), told
     assert dict(seen.decisions) == taken.decisions, told
-    result = runner.run(Candidate(name="one", directory=target, scenario=scenario))
+    result = runner.run(ScenarioCandidate(name="one", directory=target, scenario=scenario))
     assert str(result.status) == "passed", f"{result} {told}"
     left_over = [warning for warning in result.warnings if "not used" in warning or "was not asked" in warning]
     assert not left_over, f"{left_over} {told}"

@@ -6,7 +6,7 @@ import pytest
 from scenario_books import write_book, write_scenario
 
 from gert_core.api import UsageError
-from gert_core.scenarios import Selection, candidates_of, find_runbooks
+from gert_core.scenarios import ScenarioSelection, candidates_of, find_runbooks
 
 STEP = "- {id: a, type: assert, assert: [{type: equals, value: x, expected: x}]}"
 
@@ -99,14 +99,19 @@ def candidates(tmp_path):
     ids=str,
 )
 def test_golden_scenarios_run_unless_others_are_asked_for(candidates, selection, names, archived):
-    chosen = Selection(**selection).choose(candidates)
+    chosen = ScenarioSelection(**selection).choose(candidates)
     assert [one.name for one in chosen.candidates] == names.split()
     assert chosen.archived == archived
 
 
 def test_without_a_golden_scenario_all_of_them_run(candidates):
     none_golden = [one for one in candidates if not one.golden]
-    assert [one.name for one in Selection().choose(none_golden).candidates] == ["old", "plain", "untested", "wrong"]
+    assert [one.name for one in ScenarioSelection().choose(none_golden).candidates] == [
+        "old",
+        "plain",
+        "untested",
+        "wrong",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,7 @@ def test_without_a_golden_scenario_all_of_them_run(candidates):
 )
 def test_a_name_or_tag_that_nobody_has_is_a_usage_error(candidates, selection, said, hint):
     with pytest.raises(UsageError, match=said) as caught:
-        Selection(**selection).check_matches(candidates)
+        ScenarioSelection(**selection).check_matches(candidates)
     assert hint in caught.value.hint
 
 

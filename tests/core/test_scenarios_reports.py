@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from gert_core.scenarios import Assertion, RunbookReport, ScenarioResult, ScenarioStatus, Summary
+from gert_core.scenarios import Assertion, RunbookReport, ScenarioCounts, ScenarioResult, ScenarioStatus
 from gert_core.scenarios.junit import junit
 from gert_core.scenarios.results import reports_to_json, shortened
 
@@ -58,11 +58,11 @@ def test_the_json_document():
 
 
 def test_the_summary_line():
-    assert str(Summary.of(REPORTS[0].results)) == "1 passed, 1 failed, 1 skipped"
-    assert str(Summary.of(REPORTS[1].results)) == "0 passed, 0 failed, 0 skipped, 1 error"
-    assert Summary().ok
-    assert not Summary(errors=1).ok
-    assert not Summary(failed=1).ok
+    assert str(ScenarioCounts.of(REPORTS[0].results)) == "1 passed, 1 failed, 1 skipped"
+    assert str(ScenarioCounts.of(REPORTS[1].results)) == "0 passed, 0 failed, 0 skipped, 1 error"
+    assert ScenarioCounts().ok
+    assert not ScenarioCounts(errors=1).ok
+    assert not ScenarioCounts(failed=1).ok
 
 
 def test_junit_is_xml_with_a_suite_per_runbook():

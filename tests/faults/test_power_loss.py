@@ -116,7 +116,7 @@ def resumed(shell: Shell, place) -> bool:
         shutil.copy(place / "once", shell.root / "once")
     url = f"sqlite:{place / 'runs.db'}"
     with open_store(url, StoreServices(root=place)) as store:
-        store._database.change(lambda transaction: transaction.run("UPDATE gert_leases SET expires = 0"))
+        store._database.change(lambda transaction: transaction.execute("UPDATE gert_leases SET expires = 0"))
         run = store.open(next(store.run_ids()))
         state = fold(read(run))
         if state.over:

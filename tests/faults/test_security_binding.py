@@ -17,7 +17,7 @@ import pytest
 from binding import BOOK, TOOL, acted, approve, bound_gert, kill_at, of, pending, program, resume
 from forging import PUBLIC, SEED, append, rewrite
 
-from gert_core.approvals.binding import changed_fields, resolve_program
+from gert_core.approvals.binding import bound_program, changed_fields
 from gert_core.engine.cancel import Deadline, Stop
 
 
@@ -394,7 +394,7 @@ def as_another_user(file: Path) -> dict[str, str | None]:
     if root:
         os.seteuid(65534)
     try:
-        return resolve_program(str(file), {}, deadline=Deadline(Stop()))
+        return bound_program(str(file), {}, deadline=Deadline(Stop()))
     finally:
         if root:
             os.seteuid(0)

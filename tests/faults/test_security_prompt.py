@@ -17,7 +17,7 @@ from gertproc import Gert
 from terminal import Terminal
 from users import NOBODY, gert_as
 
-from gert_core.kit.plain import escape
+from gert_core.kit.escaping import escape
 
 # Opens the terminal it was started on and pushes an approval into its input.
 PUSH = f"""\

@@ -1,4 +1,4 @@
-"""Docstrings begin with a verb, and phrases that readers would not search for do not come back."""
+"""One word per thing: names of functions, verbs at the start of docstrings, and phrases that must not come back."""
 
 from __future__ import annotations
 
@@ -24,6 +24,20 @@ PHRASES = {
     r"\b(?:vouch|rehears|courtroom|hearing\b|\bdesk\b|witness)": "no metaphors",
     r"\bjudge[sd]?\b|\bverdicts?\b(?!\")": "check, status, result",
 }
+
+
+THIRD_PERSON = (
+    r"(?:Compare|Decide|Find|Keep|List|Look|Make|Prepare|Put|Read|Refuse|Return|Show|Tell|Validate|Wait|Write)s\b"
+)
+"""What the docstring of a module does not begin with: it says what the module is or, as functions do, what to do."""
+ONE_MEANING = {
+    "run": r"(?:cli/app|gert_core/host|hosting/host|scenarios/run|testing/\w+|/step|domain/variables|steps/compiled)\.py",
+    "resolve": r"(?:gert_core/inputs|gert_input_\w+/\w+|/constants|/state|/view|/data|/tools)\.py",
+    "settle": r"/ledgers?\.py",
+    r"(?:\w+_)?plain(?:_\w+)?": r"\Z.",
+    r"recall_\w+": r"\Z.",
+}
+"""Names of functions, and the files that may have them: of a run or a step, of inputs and variables, of claims."""
 
 
 def sources():
@@ -91,3 +105,20 @@ def test_phrases_do_not_come_back(file):
         for match in re.finditer(phrase, line, re.IGNORECASE)
     ]
     assert not found
+
+
+@pytest.mark.parametrize("file", sources(), ids=name_of)
+def test_functions_are_called_after_the_glossary(file):
+    found = [
+        f"{name_of(file)}:{node.lineno}: {node.name}"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        for word, places in ONE_MEANING.items()
+        if re.fullmatch(word, node.name) and not re.search(places, name_of(file))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("file", sources(), ids=name_of)
+def test_modules_that_do_something_say_so_in_the_imperative(file):
+    assert re.match(THIRD_PERSON, ast.get_docstring(ast.parse(file.read_text()))) is None

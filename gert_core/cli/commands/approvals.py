@@ -6,7 +6,7 @@ import json as json_
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
-from gert_core.approvals.inbox import Entry, Unreadable, entries, find
+from gert_core.approvals.inbox import TicketEntry, Unreadable, entries, find
 from gert_core.approvals.known import checked_against
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.table import table
@@ -78,7 +78,7 @@ def show(
     return 0
 
 
-def _row(entry: Entry, now: datetime) -> tuple[str, ...]:
+def _row(entry: TicketEntry, now: datetime) -> tuple[str, ...]:
     request = entry.request
     return (
         request.ticket_id,
@@ -96,7 +96,7 @@ def _known(project: Project | None, options: Options) -> Callable[[], Approvals]
     return checked_against(project, lambda: registry_for(project, options), options.environ)
 
 
-def _counted(entry: Entry) -> str:
+def _counted(entry: TicketEntry) -> str:
     """Say how many approvals count, and how many more there are whose signature cannot be verified here."""
     more = len(entry.standing.unverified)
     return f"{len(entry.approvers)} of {entry.request.min_approvers}" + (f", {more} unverified" if more else "")
@@ -106,7 +106,7 @@ def _colour(status: str) -> str:
     return {"pending": "yellow", "answered": "cyan", "approved": "green"}.get(status, "red")
 
 
-def _show(entry: Entry, now: datetime) -> None:
+def _show(entry: TicketEntry, now: datetime) -> None:
     """Print a request as the prompt shows it, with what is known about the ticket."""
     request = entry.request
     more = {

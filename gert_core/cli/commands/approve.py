@@ -15,7 +15,7 @@ from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalResponse
-    from gert_core.approvals.inbox import Entry
+    from gert_core.approvals.inbox import TicketEntry
 
 
 def approve(
@@ -72,7 +72,7 @@ def answer(
     return 0
 
 
-def _say(entry: Entry, response: ApprovalResponse) -> None:
+def _say(entry: TicketEntry, response: ApprovalResponse) -> None:
     request = entry.request
     signed = f", signed with {response.signature_alg}" if response.signature else ""
     verb = "Approved" if response.approved else "Rejected"
@@ -83,7 +83,7 @@ def _say(entry: Entry, response: ApprovalResponse) -> None:
     show_following(entry.run)
 
 
-def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
+def _json(entry: TicketEntry, response: ApprovalResponse) -> dict[str, object]:
     return {
         "ticket_id": entry.request.ticket_id,
         "run_id": entry.request.run_id,

@@ -36,7 +36,7 @@ _RUN_IDS: Final = "latest | [0-9]*T[0-9]*Z-*"
 _RUN_PATTERN: Final = "latest|[0-9]+T[0-9]+Z-.*"
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class CommandEntry(Struct, frozen=True, kw_only=True):
     """A command as typed: its words, what it is for, its commands or its options."""
 
     path: str
@@ -80,22 +80,22 @@ def _print_values(kind: str, file: Path | None, run: str | None, command: str) -
     return 0
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> Iterator[CommandEntry]:
     """Yield every command: the program itself, then verb by verb."""
     from gert_core.cli.build import commands
 
     top = (("-p", "Load or leave out a plugin."), ("--version", "Show the version."), ("--help", "Explain."))
-    yield Entry(path="", summary="", commands=tuple(VERBS.items()), options=top)
+    yield CommandEntry(path="", summary="", commands=tuple(VERBS.items()), options=top)
     functions = {path: function for path, function, _ in commands()}
     for path, function, command in commands():
         verb, _, word = path.partition(" ")
         names = commands_of(verb)
         if word and word == next(iter(names)):
             found = tuple((name, _first_line(functions[f"{verb} {name}"])) for name in names)
-            yield Entry(path=verb, summary=VERBS[verb], commands=found)
+            yield CommandEntry(path=verb, summary=VERBS[verb], commands=found)
         words = _words(function)
         summary = _first_line(function) if word else VERBS[verb]
-        yield Entry(path=path, summary=summary, commands=words, options=_options(command))
+        yield CommandEntry(path=path, summary=summary, commands=words, options=_options(command))
 
 
 def _words(function: Callable[..., object]) -> tuple[tuple[str, str], ...]:
@@ -132,7 +132,7 @@ _FIND_COMMAND: Final = """\
 """
 
 
-def _bash(found: list[Entry]) -> str:
+def _bash(found: list[CommandEntry]) -> str:
     cases = "\n".join(
         f"        {_quoted(e.path)}) words={_quoted(' '.join(n for n, _ in (*e.commands, *e.options)))} ;;"
         for e in found
@@ -192,7 +192,7 @@ complete -o default -F _gert gert
 """
 
 
-def _zsh(found: list[Entry]) -> str:
+def _zsh(found: list[CommandEntry]) -> str:
     find = _FIND_COMMAND.format(first=2, last="CURRENT", words="words", paths=_paths(found))
     cases = []
     for entry in found:
@@ -247,7 +247,7 @@ if [[ $funcstack[1] == _gert ]]; then _gert "$@"; else compdef _gert gert; fi
 """
 
 
-def _fish(found: list[Entry]) -> str:
+def _fish(found: list[CommandEntry]) -> str:
     lines = ["# fish completion for gert", _FISH_COMMAND, _FISH_VALUES]
     lines.append(f"set -g __gert_paths {' '.join(_quoted(e.path) for e in found if e.path)}")
     for entry in found:
@@ -305,7 +305,7 @@ def _fish_value(name: str) -> str:
     return f" -x -a '(__gert_values {candidates.OPTIONS[name]})'" if name in candidates.OPTIONS else ""
 
 
-def _paths(found: list[Entry]) -> str:
+def _paths(found: list[CommandEntry]) -> str:
     """Return the shell patterns of words that continue a command, each behind the command so far."""
     steps = [e.path.rpartition(" ") for e in found if e.path]
     return " | ".join(_quoted(f"{before} {word}") for before, _, word in steps)
@@ -321,4 +321,4 @@ def _double(text: str) -> str:
 
 _SHELLS: Final = {"bash": _bash, "zsh": _zsh, "fish": _fish}
 
-__all__ = ["Entry", "completion", "entries"]
+__all__ = ["CommandEntry", "completion", "entries"]

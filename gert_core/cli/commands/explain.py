@@ -12,7 +12,7 @@ from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import project_here, registry_for
 from gert_core.explain.steps import UNEXPLAINED, explain_steps, find_steps
 from gert_core.governance.sources import load_governed
-from gert_core.kit.plain import wrap
+from gert_core.kit.escaping import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

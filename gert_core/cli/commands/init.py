@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out, paint
-from gert_core.cli.scaffold import Files, from_template
+from gert_core.cli.scaffold import NewFiles, from_template
 
 _ABOUT: Final = {
     "disk-check.yaml": "a runbook",
@@ -45,7 +45,7 @@ def init(
     planned = from_template("project", directory, {"name": _name(directory)}).texts
     # A repository often has these already, and its own are better than ours.
     wanted = {path: text for path, text in planned.items() if path.name not in _YOURS or not path.exists()}
-    written = Files(texts=wanted).write()
+    written = NewFiles(texts=wanted).write()
     if json:
         names = [path.as_posix() for path in written]
         out(json_.dumps({"directory": str(directory), "files": names}, ensure_ascii=False))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import SignatureScheme
-    from gert_core.keys import Key, Variables
+    from gert_core.keys import Key, KeyVariables
     from gert_core.plugin.registry import Registry
 
 _USES = {"approval": APPROVAL, "trace": TRACE}
@@ -66,13 +66,13 @@ def show(
     return 0
 
 
-def _variables(use: str) -> Variables:
+def _variables(use: str) -> KeyVariables:
     if use not in _USES:
         raise UsageError(f"--for takes approval or trace, not {use!r}")
     return _USES[use]
 
 
-def _given(variables: Variables, environ: Mapping[str, str]) -> Key:
+def _given(variables: KeyVariables, environ: Mapping[str, str]) -> Key:
     try:
         key = signing_key(environ, variables)
         if key is not None:
@@ -100,7 +100,7 @@ def _scheme(registry: Registry, algorithm: str | None) -> SignatureScheme:
     return min(schemes, key=lambda scheme: scheme.algorithm)
 
 
-def _print(algorithm: str, private: bytes, public: bytes, *, variables: Variables, key_id: str, json: bool) -> None:
+def _print(algorithm: str, private: bytes, public: bytes, *, variables: KeyVariables, key_id: str, json: bool) -> None:
     signing, verifying = _written(algorithm, private), _written(algorithm, public)
     if json:
         out(json_.dumps({"algorithm": algorithm, "key_id": key_id, "private": signing, "public": verifying}))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from gert_core.api.errors import DocumentError, UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out, paint
-from gert_core.cli.scaffold import TEMPLATES, Files, from_template, word
+from gert_core.cli.scaffold import TEMPLATES, NewFiles, from_template, word
 from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.kinds import DocumentKind
 
@@ -80,7 +80,7 @@ def new_scenario(
         directory / "scenario.yaml": scenario,
         directory / "test.yaml": sketch.test_text(result, runbook, name=name),
     }
-    _report(Files(texts=texts), f"gert test {file} --scenario {name} --all")
+    _report(NewFiles(texts=texts), f"gert test {file} --scenario {name} --all")
     if result.status == "error":
         err(f"warning: the replay of this draft ends in an error, which is not expected: {sketch.draft_error(result)}")
     return 0
@@ -111,7 +111,7 @@ def new_plugin(
     names = _names(kind, rest, distribution=distribution)
     parts = (from_template(f"plugin/{part}", target, names) for part in ("common", kind))
     _report(
-        Files(texts={path: text for part in parts for path, text in part.texts.items()}),
+        NewFiles(texts={path: text for part in parts for path, text in part.texts.items()}),
         f"pip install -e './{distribution}[testing]' && pytest {distribution}",
     )
     return 0
@@ -135,7 +135,7 @@ def _names(kind: str, name: str, *, distribution: str) -> dict[str, str]:
     }
 
 
-def _report(files: Files, command: str) -> None:
+def _report(files: NewFiles, command: str) -> None:
     for path in files.write():
         out(f"{paint('✓', 'green')} {path}")
     out(f"Next: {command}")

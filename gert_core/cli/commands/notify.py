@@ -15,7 +15,7 @@ from gert_core.cli.stores import store_here, store_of, store_option
 from gert_core.kit.display import readable_time
 
 if TYPE_CHECKING:
-    from gert_core.hosting.flushing import Entry
+    from gert_core.hosting.flushing import NotificationEntry
 
 _HEADER: Final = ("ID", "STATUS", "EVENT", "NOTIFIER", "TRIES", "NEXT", "RUN")
 _SHOWN: Final = 12
@@ -132,7 +132,7 @@ def drop(
     return 0
 
 
-def _row(one: Entry, now: datetime) -> tuple[str, ...]:
+def _row(one: NotificationEntry, now: datetime) -> tuple[str, ...]:
     last = one.rounds.last
     after = "" if last is None or last.retry_at is None else readable_time(last.retry_at, now=now)
     return (

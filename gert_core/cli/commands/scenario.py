@@ -12,7 +12,7 @@ from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.stores import store_option
 
 if TYPE_CHECKING:
-    from gert_core.scenarios.find import Candidate
+    from gert_core.scenarios.find import ScenarioCandidate
 
 
 def list_(
@@ -44,7 +44,7 @@ def list_(
     return 0
 
 
-def _expects(one: Candidate) -> str:
+def _expects(one: ScenarioCandidate) -> str:
     if one.problem is not None:
         return escape(one.problem.message)
     test = one.scenario.test if one.scenario is not None else None
@@ -55,7 +55,7 @@ def _expects(one: Candidate) -> str:
     return str(test.expected_status or "")
 
 
-def _entry(one: Candidate) -> dict[str, Any]:
+def _entry(one: ScenarioCandidate) -> dict[str, Any]:
     test = one.scenario.test if one.scenario is not None else None
     return {
         "scenario": one.name,

@@ -54,11 +54,11 @@ def run_tests(
     seconds = _seconds(timeout)
     if jobs < 1:
         raise UsageError(f"-j takes a number of processes from 1, not {jobs}")
-    from gert_core.scenarios import Selection, Summary
+    from gert_core.scenarios import ScenarioCounts, ScenarioSelection
     from gert_core.scenarios.plan import Plan
     from gert_core.scenarios.results import reports_to_json
 
-    selection = Selection(names=scenario or (), tags=tag or (), everything=everything)
+    selection = ScenarioSelection(names=scenario or (), tags=tag or (), everything=everything)
     runner = Runners(ctx.obj, floor=floor).of
     plan = Plan(files, selection, runner=runner, warn=lambda remark: err(f"warning: {remark}"))
     show = _Show(plan, quiet=json)
@@ -68,7 +68,7 @@ def run_tests(
             show.result(job, result)
     if junit is not None:
         _write_junit(junit, plan.reports)
-    summary = Summary.of(result for report in plan.reports for result in report.results)
+    summary = ScenarioCounts.of(result for report in plan.reports for result in report.results)
     if json:
         out(json_.dumps(reports_to_json(plan.reports), ensure_ascii=False))
     else:

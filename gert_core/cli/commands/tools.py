@@ -13,7 +13,7 @@ from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.session import project_here, registry_for
 from gert_core.explain.tools import tool_entries
-from gert_core.kit.plain import cut
+from gert_core.kit.escaping import cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gert_core.api import RunStore
     from gert_core.documents.project import Project
     from gert_core.governance import Policies
-    from gert_core.keys import Variables
+    from gert_core.keys import KeyVariables
     from gert_core.plugin.registry import Registry
 
     Environ = Mapping[str, str]
@@ -67,7 +67,7 @@ def check_keys(environ: Environ, registry: Registry | None) -> Iterator[Checked]
         yield _key(name, use, environ, registry)
 
 
-def _key(name: str, use: Variables, environ: Environ, registry: Registry | None) -> Checked:
+def _key(name: str, use: KeyVariables, environ: Environ, registry: Registry | None) -> Checked:
     hint = f"correct {use.signing_key}; `gert keys new` makes one"
     try:
         key, key_id = signing_key(environ, use), signing_key_id(environ, use)

@@ -149,7 +149,7 @@ def indent_of(step: StepInfo) -> str:
 
 
 def name_of(step: StepInfo) -> str:
-    """Return how a step is called where its place is plain from what is around it."""
+    """Return how a step is called where what is around it tells its place."""
     return readable_key(step.key.rpartition("/")[2] or step.step_id)
 
 

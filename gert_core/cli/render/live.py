@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.render.terminal import escape, paint, spelled
-from gert_core.kit.plain import cut
+from gert_core.kit.escaping import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable

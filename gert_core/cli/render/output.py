@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.render.terminal import escape
-from gert_core.kit.plain import is_plain
+from gert_core.kit.escaping import is_visible
 from gert_core.secrets.live import LiveMask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.cli.render.live import Leaf
-    from gert_core.secrets.live import Later
+    from gert_core.secrets.live import Scheduler
     from gert_core.secrets.masker import Masker
 
 _SIGNS: Final = {"stderr": "!"}
@@ -28,7 +28,7 @@ class ShownOutput:
     __slots__ = ("_leaf", "_mask", "_name", "_open", "_printed", "feed")
 
     def __init__(
-        self, masker: Masker, later: Later, *, name: str, leaf: Leaf | None, printed: Callable[[str], None] | None
+        self, masker: Masker, later: Scheduler, *, name: str, leaf: Leaf | None, printed: Callable[[str], None] | None
     ) -> None:
         self._mask = LiveMask(masker, self._take, later)
         self.feed = self._mask.feed
@@ -65,7 +65,7 @@ class ShownOutput:
 def _print_lines(text: str, lead: str, printed: Callable[[str], None]) -> str:
     """Print the lines that have ended, each behind ``lead``; return the rest."""
     end = text.rfind("\n")
-    if end >= 0 and "\r" not in text and is_plain(text[:end].replace("\n", "")):  # nothing in it needs care
+    if end >= 0 and "\r" not in text and is_visible(text[:end].replace("\n", "")):  # nothing in it needs care
         printed(f"{lead}{text[:end].replace(chr(10), chr(10) + lead)}\n")
         return text[end + 1 :]
     *lines, rest = _LINES.split(text)

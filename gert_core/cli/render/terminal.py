@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
-from gert_core.kit import plain
+from gert_core.kit import escaping
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -106,7 +106,7 @@ def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
 
 def escape(value: object, *, keep: str = "") -> str:
     """Return a value as text in which every character is visible, except those in ``keep``."""
-    return plain.escape(str(value), keep=keep)
+    return escaping.escape(str(value), keep=keep)
 
 
 def escape_output(text: str, *, colour: bool) -> str:
@@ -114,7 +114,7 @@ def escape_output(text: str, *, colour: bool) -> str:
 
     The escapes are those of JSON, so that a JSON document stays the same document.
     """
-    if plain.is_plain(text.translate(_LAYOUT)):
+    if escaping.is_visible(text.translate(_LAYOUT)):
         return text
     parts = re.split(rf"(\x1b\[(?:{_CODES})(?:;(?:{_CODES}))*m)", text) if colour else [text]
     return "".join(part if number % 2 else escape(part, keep="\n\t") for number, part in enumerate(parts))

@@ -41,8 +41,8 @@ def close_run(run: Run, frame: Frame, signal: Signal | None) -> Signal | None:
                 _explore(run, block, frame, deadline)
             continue
         layer = _layer(run, frame, first, worst)
-        settled = frame.settled if frame.prefix else run.doubts  # that of a run is entered in any case
-        after = run_list(run, block, _inside(block, frame, layer, deadline, settled=settled))
+        ignored_doubts = frame.ignored_doubts if frame.prefix else run.doubts  # that of a run is entered in any case
+        after = run_list(run, block, _inside(block, frame, layer, deadline, ignored_doubts=ignored_doubts))
         frame.layer.absorb(layer, bound=frozenset({FAILURE}))
         if block.handles and after is not None and after.rank is Rank.ENDED and worst is not None:
             if worst.rank is Rank.FAILED:  # it gives the run its outcome; after a denial it ends the cleanup only
@@ -72,7 +72,7 @@ def _layer(run: Run, frame: Frame, failure: object, worst: Signal | None) -> Lay
     return layer
 
 
-def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline, *, settled: int) -> Frame:
+def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline, *, ignored_doubts: int) -> Frame:
     """Return the frame of one of the lists; ``frame`` is that of the steps before it."""
     return Frame(
         layer=layer,
@@ -81,7 +81,7 @@ def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline, *,
         branch=frame.branch,
         depth=frame.depth,
         quiet=frame.quiet,
-        settled=settled,
+        ignored_doubts=ignored_doubts,
     )
 
 
@@ -92,7 +92,7 @@ def _explore(run: Run, block: BlockNode, frame: Frame, deadline: Deadline) -> No
     info = StepInfo(key=f"{frame.prefix}@{block.name}", step_id="", type="", depth=frame.depth, leaf=False)
     run.services.progress.arm(info, block.name, _WHY)
     layer = _layer(run, frame, None, None)
-    run_list(run, block, _inside(block, frame, layer, deadline, settled=NEVER))
+    run_list(run, block, _inside(block, frame, layer, deadline, ignored_doubts=NEVER))
     forget_values(frame.layer, [layer])
 
 

@@ -10,7 +10,7 @@ from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecid
 from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
-from gert_core.engine.flow.frame import NEVER, Done, Frame, settled_beside
+from gert_core.engine.flow.frame import NEVER, Done, Frame, ignored_beside
 from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, ItemCount, agent_of, came_out, steps_inside, values_of
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import RUNNING, STATUS, Layer
@@ -179,7 +179,7 @@ class _Loop:
             caught=self.frame.caught,
             base=self.frame.base,
             quiet=self.frame.quiet,
-            settled=self._settled(),
+            ignored_doubts=self._ignored_doubts(),
         )
         key = f"{self.key}[{quote(label, safe='')}]"
         child = StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
@@ -187,11 +187,11 @@ class _Loop:
             child.principal = agent_of(item.value) or child.principal
         return child
 
-    def _settled(self) -> int:
+    def _ignored_doubts(self) -> int:
         """Return how many unknown results do not decide whether an item is reached: those of items beside it."""
         if self.unknown:
             return NEVER
-        return settled_beside(self.execution) if self.each.parallel else self.frame.settled
+        return ignored_beside(self.execution) if self.each.parallel else self.frame.ignored_doubts
 
     def _perform(self, item: Item) -> Signal | None:
         services = self.run.services

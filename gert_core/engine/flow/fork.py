@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import conflict
 from gert_core.documents.ordering import order_blocks
-from gert_core.engine.flow.frame import settled_beside
+from gert_core.engine.flow.frame import ignored_beside
 from gert_core.engine.signals import NOT_STARTED, Rank, Signal
 from gert_core.engine.state import Layer
 
@@ -37,11 +37,11 @@ def run_block(
     branch: Mapping[str, object] | None,
     caught: bool,
     within: Deadline | None = None,
-    settled: int | None = None,
+    ignored_doubts: int | None = None,
 ) -> Signal | None:
     """Run one block now, in this thread; ``within`` is the deadline of a cleanup, which the step's own does not end.
 
-    ``settled`` is that of the block's frame; None: as that of the list around it.
+    ``ignored_doubts`` is that of the block's frame; None: as that of the list around it.
     """
     from gert_core.engine.flow.lists import run_list
     from gert_core.engine.steps.blocks import child_frame
@@ -51,10 +51,17 @@ def run_block(
 
         return run_included(execution, node, key=key, branch=branch, caught=caught)
     quiet = node.block is not None and node.block.quiet
-    if settled is None and node.cleanup:
-        settled = settled_beside(execution)
+    if ignored_doubts is None and node.cleanup:
+        ignored_doubts = ignored_beside(execution)
     frame = child_frame(
-        execution, layer, key=key, branch=branch, caught=caught, within=within, quiet=quiet, settled=settled
+        execution,
+        layer,
+        key=key,
+        branch=branch,
+        caught=caught,
+        within=within,
+        quiet=quiet,
+        ignored_doubts=ignored_doubts,
     )
     if node.repeats and key is not None:
         frame.round = key + 1
@@ -96,7 +103,7 @@ def run_forked(
             key=runs[index].key,
             branch=facts,
             caught=caught,
-            settled=execution.frame.settled + beside,
+            ignored_doubts=execution.frame.ignored_doubts + beside,
         )
         if execution.run.doubts > doubts:
             unknown[index] = execution.run.doubts - doubts

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 NEVER: Final = -1
-"""``settled`` of a list of which it is not known whether it is entered at all."""
+"""``ignored_doubts`` of a list of which it is not known whether it is entered at all."""
 
 
 class Frame:
@@ -30,11 +30,11 @@ class Frame:
         "caught",
         "deadline",
         "depth",
+        "ignored_doubts",
         "layer",
         "prefix",
         "quiet",
         "round",
-        "settled",
         "visits",
     )
 
@@ -49,7 +49,7 @@ class Frame:
         caught: bool = False,
         base: Deadline | None = None,
         quiet: bool = False,
-        settled: int = 0,
+        ignored_doubts: int = 0,
     ) -> None:
         self.layer = layer
         self.prefix = prefix
@@ -62,7 +62,7 @@ class Frame:
         """Whether the run continues after a failure that ends this list, unless the step around it fails by itself."""
         self.quiet = quiet
         """Whether the steps of the list are not shown one by one."""
-        self.settled = settled
+        self.ignored_doubts = ignored_doubts
         """In dry-run: how many of the run's unknown results do not decide whether this list is reached."""
         self.round: int | None = None
         """The number of the pass over a list that repeats, from 1."""
@@ -86,9 +86,9 @@ class Frame:
         return f"{self.prefix}{step_id}" if visit == 1 else f"{self.prefix}{step_id}#{visit}"
 
 
-def settled_beside(execution: StepExecution) -> int:
-    """Return ``Frame.settled`` of a list that is reached if its step is, whatever the step's other lists come to."""
-    return execution.frame.settled + execution.run.doubts - execution.doubts
+def ignored_beside(execution: StepExecution) -> int:
+    """Return ``ignored_doubts`` of a list that is reached if its step is, whatever the step's other lists come to."""
+    return execution.frame.ignored_doubts + execution.run.doubts - execution.doubts
 
 
 def step_id_of(key: str) -> str:
@@ -117,4 +117,4 @@ class Done(Struct, kw_only=True):
         return self.status is not StepStatus.SKIPPED
 
 
-__all__ = ["NEVER", "Done", "Frame", "settled_beside", "step_id_of"]
+__all__ = ["NEVER", "Done", "Frame", "ignored_beside", "step_id_of"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gert_core.api import Outcome
     from gert_core.documents.runbook import InputModel
     from gert_core.documents.tree import BlockNode, Included
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.run import RunFacts, RunServices
     from gert_core.engine.steps.execution import StepExecution
 
@@ -76,7 +76,7 @@ def serializes_included(run: Run, node: BlockNode) -> bool:
     return any(serializes(inner, step) for listed in node.included.runbook.lists for step in listed.steps)
 
 
-def _documents(run: Run) -> Documents:
+def _documents(run: Run) -> IncludedDocuments:
     assert run.facts.documents is not None  # noqa: S101 - there is something to include
     return run.facts.documents
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import Completed, Flow, Undecided
-from gert_core.engine.flow.frame import NEVER, Frame, settled_beside
+from gert_core.engine.flow.frame import NEVER, Frame, ignored_beside
 from gert_core.engine.signals import Rank, Signal
 from gert_core.engine.state import FAILURE, STATUS, Layer
 from gert_core.engine.steps.cleanup import failure_symbol
@@ -156,7 +156,7 @@ def _explore_block(
         depth=execution.frame.depth + 1,
         caught=execution.continues,
         base=execution.frame.base,
-        settled=settled_beside(execution) if block.cleanup and _runs_always(block) else NEVER,
+        ignored_doubts=ignored_beside(execution) if block.cleanup and _runs_always(block) else NEVER,
     )
     run.services.progress.arm(execution.info, block.name, str(why))
     return run_list(run, block, frame)

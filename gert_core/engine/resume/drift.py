@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gert_core.documents.tree import Runbook
     from gert_core.documents.yaml import Document
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
 
@@ -75,7 +75,7 @@ def _refuse_patterns(error: DocumentError) -> None:
 
 
 def changes(
-    facts: Mapping[str, Any], runbook: Runbook, policies: Policies, documents: Documents | None = None
+    facts: Mapping[str, Any], runbook: Runbook, policies: Policies, documents: IncludedDocuments | None = None
 ) -> list[str]:
     """Return what is not as ``run_start`` recorded it, by file."""
     found = []

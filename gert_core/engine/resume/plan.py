@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.documents.tree import Runbook
-    from gert_core.engine.documents import Documents
+    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
     from gert_core.runs.state import RunState, StepState
@@ -86,7 +86,7 @@ def as_recorded(request: Request, resume: Resume) -> Request:
 
 
 def plan(
-    resume: Resume, runbook: Runbook, policies: Policies, *, actor: str, documents: Documents | None = None
+    resume: Resume, runbook: Runbook, policies: Policies, *, actor: str, documents: IncludedDocuments | None = None
 ) -> Resumption:
     """Return how the run goes on; refuse changed documents and steps whose effect is unknown."""
     run, state = resume.run, resume.run.state

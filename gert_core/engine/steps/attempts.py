@@ -42,7 +42,7 @@ def continue_attempts(execution: StepExecution, recorded: Recorded) -> None:
             add_attempt(execution, "resumed")
 
 
-def recall_attempts(execution: StepExecution, recorded: Recorded) -> None:
+def restore_attempts(execution: StepExecution, recorded: Recorded) -> None:
     """Take the number of attempts of a step whose result is recorded."""
     execution.attempt = recorded.attempts(execution.key) or 1
     count_retries(execution, recorded.retries(execution.key))
@@ -64,4 +64,4 @@ def keep_attempts(execution: StepExecution) -> None:
     own[step_id] = {**own[step_id], **counts}
 
 
-__all__ = ["add_attempt", "continue_attempts", "count_retries", "keep_attempts", "recall_attempts"]
+__all__ = ["add_attempt", "continue_attempts", "count_retries", "keep_attempts", "restore_attempts"]

@@ -110,7 +110,7 @@ def child_frame(
     caught: bool,
     within: Deadline | None = None,
     quiet: bool = False,
-    settled: int | None = None,
+    ignored_doubts: int | None = None,
 ) -> Frame:
     """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
@@ -123,7 +123,7 @@ def child_frame(
         caught=caught or execution.continues,
         base=within or execution.frame.base,
         quiet=quiet or execution.frame.quiet,
-        settled=execution.frame.settled if settled is None else settled,
+        ignored_doubts=execution.frame.ignored_doubts if ignored_doubts is None else ignored_doubts,
     )
 
 

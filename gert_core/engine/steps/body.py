@@ -31,13 +31,13 @@ class ModelFailed(Exception):  # noqa: N818 - its cause is the error
 class Body:
     """The renderer of a step's own fields, which are validated again; without templates the model as read."""
 
-    __slots__ = ("_model", "_plain", "_read", "_render", "static")
+    __slots__ = ("_json", "_model", "_read", "_render", "static")
 
     def __init__(self, node: StepNode) -> None:
         cls: type[BaseModel] = type(node.body)
         known = _fields(cls)
         self._model = cls
-        self._plain = _has_plain_fields(cls)
+        self._json = _has_json_fields(cls)
         self._render = _plan_map({name: (node.raw[name], known[name]) for name in node.raw if name in known})
         self._read = node.body
         self.static = self._render is None
@@ -65,7 +65,7 @@ class Body:
     def dump(self, step: BaseModel) -> dict[str, object]:
         """Return the fields that were given as JSON data; dates, paths and the like are texts."""
         given = step.model_dump(by_alias=True, exclude_unset=True)
-        return given if self._plain else _to_json(given)  # type: ignore[return-value]
+        return given if self._json else _to_json(given)  # type: ignore[return-value]
 
 
 class _Shape:
@@ -104,12 +104,12 @@ def _fields(cls: type[BaseModel]) -> dict[str, _Shape]:
 
 
 @cache
-def _has_plain_fields(cls: type[BaseModel]) -> bool:
+def _has_json_fields(cls: type[BaseModel]) -> bool:
     """Return whether the values of a model's fields are JSON data as they are."""
-    return _is_plain(cls, set())
+    return _is_json(cls, set())
 
 
-def _is_plain(annotation: Any, seen: set[object]) -> bool:
+def _is_json(annotation: Any, seen: set[object]) -> bool:
     if annotation is Any or annotation is None:
         return True
     if isinstance(annotation, type) and not get_args(annotation):
@@ -118,13 +118,13 @@ def _is_plain(annotation: Any, seen: set[object]) -> bool:
         if annotation in seen:
             return True
         seen.add(annotation)
-        return all(_is_plain(field.annotation, seen) for field in annotation.model_fields.values())
+        return all(_is_json(field.annotation, seen) for field in annotation.model_fields.values())
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return True
     if origin is Annotated:
-        return _is_plain(args[0], seen)
-    return origin in (Union, UnionType, list, dict, tuple) and all(one is ... or _is_plain(one, seen) for one in args)
+        return _is_json(args[0], seen)
+    return origin in (Union, UnionType, list, dict, tuple) and all(one is ... or _is_json(one, seen) for one in args)
 
 
 def _to_json(value: object) -> object:

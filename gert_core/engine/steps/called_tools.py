@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, StepProblem
-from gert_core.approvals.binding import resolve_program
+from gert_core.approvals.binding import bound_program
 from gert_core.tools import preview
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def program_of(
     if execution.facts.mode == "replay":  # nothing is started, and the trace is the same on every machine
         return {"program": None, "program_sha256": None}
     facts = execution.facts
-    return resolve_program(name, {**facts.environ, **environ}, cwd or facts.cwd, deadline=execution.frame.deadline)
+    return bound_program(name, {**facts.environ, **environ}, cwd or facts.cwd, deadline=execution.frame.deadline)
 
 
 __all__ = ["TOOLS", "callable_tools", "check_called", "program_of"]

@@ -10,7 +10,7 @@ from gert_core.api import Completed, Ended, Errored, ErrorKind, EventType, Faile
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
-from gert_core.engine.steps.attempts import recall_attempts
+from gert_core.engine.steps.attempts import restore_attempts
 from gert_core.engine.steps.compiled import must_sync
 from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
 from gert_core.engine.steps.outputs import check_contract, check_fields, compares, normalise
@@ -225,7 +225,7 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
         if not lost:
             services.determinism.check(compiled, services.recorded.inputs(execution.key), record.outputs)
     if services.recorded is not None:
-        recall_attempts(execution, services.recorded)
+        restore_attempts(execution, services.recorded)
     status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)

@@ -42,12 +42,12 @@ class CompiledStep:
         "action",
         "acts_for",
         "artifacts",
-        "asks_again",
         "blocks",
         "body",
         "checkpoint",
         "contract",
         "contract_key",
+        "contract_varies",
         "declares_outputs",
         "described",
         "description",
@@ -153,7 +153,7 @@ class CompiledStep:
         self.item_acts = self.key_template is not None and by_item
         """Whether each item of its loop may name an agent that acts in it."""
         self.summary = summary_of(self.contract)
-        self.asks_again = (
+        self.contract_varies = (
             self.leaf and self.use is None and not self.body.static and callable(resolve(step_type.contract))
         )
         """Whether the contract depends on fields with templates, so that the rendered step has to be asked about."""

@@ -266,7 +266,7 @@ class StepExecution:
                 leaf=compiled.leaf,
                 loop=compiled.over is not None and self.item is None,
                 item=self.item,
-                maybe=self.maybe or self.doubts > self.frame.settled,
+                maybe=self.maybe or self.doubts > self.frame.ignored_doubts,
                 continues=self.continues,
                 description=self.description,
                 quiet=self.frame.quiet,

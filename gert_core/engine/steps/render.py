@@ -30,8 +30,8 @@ def render_step(execution: StepExecution) -> None:
         raise StepProblem(ErrorKind.TEMPLATE, error.message) from None
     except ModelFailed as failed:
         raise type_fault(execution, "model", failed.__cause__ or failed) from failed
-    if compiled.asks_again:
-        _ask_contract(execution)
+    if compiled.contract_varies:
+        _update_contract(execution)
     if compiled.gated:
         execution.gate = execution.facts.runbook.functions.gate(compiled.node, execution.step)
         _check_gate(execution)
@@ -64,8 +64,8 @@ def _check_gate(execution: StepExecution) -> None:
             )
 
 
-def _ask_contract(execution: StepExecution) -> None:
-    """Ask the step's type for the contract of the rendered step; what it states for the templates holds too."""
+def _update_contract(execution: StepExecution) -> None:
+    """Take the contract that the step's type states for the rendered step; the one for the templates holds too."""
     compiled = execution.compiled
     try:
         levels = execution.facts.compiled.contracts.rendered_levels(compiled.node, execution.step)

@@ -1,6 +1,6 @@
 """Start other programs: without a shell, each in a session of its own, with nothing left running.
 
-``run`` runs a program to its end, ``start`` returns a ``Child`` that keeps running.
+``call`` runs a program to its end, ``start`` returns a ``Child`` that keeps running.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.kit.processes.group import kill_all, stopped_with_run
-from gert_core.kit.processes.once import OUTPUT_LIMIT, ProcessResult, run
+from gert_core.kit.processes.once import OUTPUT_LIMIT, ProcessResult, call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ def start(
     """Start a program that keeps running: write to it, read its lines, end it (``Child.close``).
 
     ``cwd`` is the directory it starts in, None: gert's own. ``on_stderr`` is given what it writes to standard error,
-    as it is read, in the thread that reads ``lines``. Raises ``StepProblem`` (``not_found``, ``spawn``) like ``run``.
+    as it is read, in the thread that reads ``lines``. Raises ``StepProblem`` (``not_found``, ``spawn``) like ``call``.
     """
     from gert_core.kit.processes.child import Child
 
@@ -41,4 +41,4 @@ def __getattr__(name: str) -> object:
     return Child
 
 
-__all__ = ["OUTPUT_LIMIT", "Child", "ProcessResult", "kill_all", "run", "start", "stopped_with_run"]
+__all__ = ["OUTPUT_LIMIT", "Child", "ProcessResult", "call", "kill_all", "start", "stopped_with_run"]

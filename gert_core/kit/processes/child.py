@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
-from gert_core.kit.processes.group import GRACE, Group
+from gert_core.kit.processes.group import GRACE, ProcessGroup
 from gert_core.kit.processes.spawn import spawn
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Child:
         self._out = self._err = self._woken = -1
 
 
-def _ended(group: Group, seconds: float) -> bool:
+def _ended(group: ProcessGroup, seconds: float) -> bool:
     until = monotonic() + seconds
     if group.pidfd >= 0:
         poll = select.poll()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
-from gert_core.kit.children import Kept
+from gert_core.kit.children import ChildLine
 
 if TYPE_CHECKING:
     from gert_core.api.context import Deadline
@@ -30,14 +30,14 @@ _STOPPED: Final = frozenset(128 + number for number in (signal.SIGHUP, signal.SI
 _live: Final[set[int]] = set()
 
 
-class Group:
+class ProcessGroup:
     """A running program and everything it starts in its process group; one thread at a time uses it."""
 
     __slots__ = ("_exit", "_kept", "pid", "pidfd", "program")
 
     def __init__(self, pid: int, program: str, began: float) -> None:
         _live.add(pid)
-        self._kept = Kept(pid, began)
+        self._kept = ChildLine(pid, began)
         self.pid = pid
         self.program = program
         self._exit: int | None = None
@@ -160,4 +160,4 @@ def _killpg(pid: int, number: int) -> bool:
     return True
 
 
-__all__ = ["GRACE", "Group", "kill_all", "running", "stopped_with_run"]
+__all__ = ["GRACE", "ProcessGroup", "kill_all", "running", "stopped_with_run"]

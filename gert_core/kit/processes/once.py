@@ -13,7 +13,7 @@ from msgspec import Struct
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.kit.excerpts import part
-from gert_core.kit.processes.group import GRACE, Group, stopped_with_run
+from gert_core.kit.processes.group import GRACE, ProcessGroup, stopped_with_run
 from gert_core.kit.processes.spawn import spawn
 from gert_core.kit.spooling import PATIENCE, STDERR, STDOUT, current
 
@@ -45,7 +45,7 @@ class ProcessResult(Struct, frozen=True, kw_only=True):
     stderr: str
 
 
-def run(
+def call(
     argv: Sequence[str],
     *,
     environ: Mapping[str, str],
@@ -79,7 +79,7 @@ def run(
 
 
 class _Watch:
-    """One run: the descriptors still open, what was read from them, and how far ending it has gone.
+    """One call: the descriptors still open, what was read from them, and how far ending it has gone.
 
     Work between ``spawn`` and the first wait takes no extra time: the program is being loaded meanwhile.
     """
@@ -96,7 +96,7 @@ class _Watch:
         self.seconds = seconds
         self.open: dict[int, list[bytes]] = {}
         self.stdin = -1
-        self.group: Group | None = None
+        self.group: ProcessGroup | None = None
         self.spool: Spool | None = None
         """Where output is handed on to, once the program has run for a while."""
         self.spooled_from: float | None = None
@@ -264,4 +264,4 @@ def _end(text: str) -> str:
     return part(text, max(len(text) - _TAIL, 0))
 
 
-__all__ = ["OUTPUT_LIMIT", "ProcessResult", "run"]
+__all__ = ["OUTPUT_LIMIT", "ProcessResult", "call"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.kit.children import now
-from gert_core.kit.processes.group import Group, running
+from gert_core.kit.processes.group import ProcessGroup, running
 from gert_core.kit.programs import find_program
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def spawn(
     stdout: int,
     stderr: int,
     cwd: str | None = None,
-) -> Group:
+) -> ProcessGroup:
     """Start ``argv`` with these descriptors (``stdin`` None: empty) as the leader of a new session and process group.
 
     ``cwd`` is the directory it starts in; None is gert's own.
@@ -50,7 +50,7 @@ def spawn(
         raise _not_found(argv[0], cwd)
     pid = None if running() or cwd is not None else _spawn_alone(path, argv, environ, stdin, stdout, stderr)
     if pid is not None:
-        return Group(pid, argv[0], began)
+        return ProcessGroup(pid, argv[0], began)
     import subprocess
 
     try:
@@ -72,7 +72,7 @@ def spawn(
     except ValueError as error:
         raise _unusable(argv, error) from None
     process.returncode = 0  # the group collects it; Popen must neither wait for it nor warn about it
-    return Group(process.pid, argv[0], began)
+    return ProcessGroup(process.pid, argv[0], began)
 
 
 # Python ignores the first two and the program that started us may ignore the third; a child would inherit that.

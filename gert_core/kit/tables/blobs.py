@@ -122,7 +122,7 @@ class Blobs:
         for name, data in held.items():
             there = "SELECT 1 FROM gert_blobs WHERE run_id = ? AND name = ? AND token = ?"
             if not transaction.rows(there, (self._run_id, name, token)):  # else its COMMIT arrived, not the answer
-                transaction.run(_INSERT, (self._run_id, name, bytes(data), token, self._run_id, name))
+                transaction.execute(_INSERT, (self._run_id, name, bytes(data), token, self._run_id, name))
 
     def names(self, prefix: str) -> list[str]:
         """Return the sorted names that begin with ``prefix``."""
@@ -140,8 +140,10 @@ class Blobs:
 
         def work(transaction: Transaction) -> int:
             if not is_answer(name) and (ticket := ticket_of(name)) is not None:
-                transaction.run("DELETE FROM gert_tickets WHERE run_id = ? AND ticket_id = ?", (self._run_id, ticket))
-            return transaction.run("DELETE FROM gert_blobs WHERE run_id = ? AND name = ?", (self._run_id, name))
+                transaction.execute(
+                    "DELETE FROM gert_tickets WHERE run_id = ? AND ticket_id = ?", (self._run_id, ticket)
+                )
+            return transaction.execute("DELETE FROM gert_blobs WHERE run_id = ? AND name = ?", (self._run_id, name))
 
         return bool(self._database.repeat(lambda again: self._database.change(work) or again))
 
@@ -174,16 +176,16 @@ def put_blob(transaction: Transaction, run_id: str, name: str, data: bytes, *, n
         if found:
             raise StoreError(f"{name} of run {run_id} exists already", kind=ErrorKind.BLOB_EXISTS)
     else:
-        transaction.run("DELETE FROM gert_blobs WHERE run_id = ? AND name = ?", where)
-    transaction.run(_INSERT, (*where, data, token, *where))
+        transaction.execute("DELETE FROM gert_blobs WHERE run_id = ? AND name = ?", where)
+    transaction.execute(_INSERT, (*where, data, token, *where))
     if name == _META:
         _note_move(transaction, run_id, data)
     ticket = ticket_of(name)
     if ticket is None:
         return
     if is_answer(name):
-        transaction.run("UPDATE gert_runs SET wake = :now WHERE run_id = ?", (run_id,))
-        transaction.run(
+        transaction.execute("UPDATE gert_runs SET wake = :now WHERE run_id = ?", (run_id,))
+        transaction.execute(
             "UPDATE gert_tickets SET status = 'answered' WHERE run_id = ? AND ticket_id = ?", (run_id, ticket)
         )
     else:
@@ -195,7 +197,7 @@ def _note_move(transaction: Transaction, run_id: str, data: bytes) -> None:
     told = _object(data).get(MOVED)
     if isinstance(told, dict) and told.get("done") is not False:
         sql = "UPDATE gert_runs SET status = ?, finished = ?, blocked_on = '[]', next_at = NULL WHERE run_id = ?"
-        transaction.run(sql, (MOVED, str(told.get("at")), run_id))
+        transaction.execute(sql, (MOVED, str(told.get("at")), run_id))
 
 
 def _object(data: bytes) -> dict[str, Any]:
@@ -210,7 +212,7 @@ def _object(data: bytes) -> dict[str, Any]:
 def _note_ticket(transaction: Transaction, run_id: str, ticket: str, data: bytes) -> None:
     """Write the row of a ticket; one whose content cannot be read is found by its id only."""
     facts = _object(data)
-    transaction.run(
+    transaction.execute(
         "INSERT INTO gert_tickets (run_id, ticket_id, runbook, step_id, status, expires) "
         "VALUES (?, ?, ?, ?, 'open', ?) ON CONFLICT (run_id, ticket_id) DO UPDATE "
         "SET runbook = excluded.runbook, step_id = excluded.step_id, expires = excluded.expires",

@@ -54,7 +54,7 @@ class Transaction(ABC):
         """Execute a statement and return its rows."""
 
     @abstractmethod
-    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
         """Execute a statement and return how many rows it changed."""
 
     @abstractmethod

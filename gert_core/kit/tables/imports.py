@@ -28,14 +28,14 @@ def fill_run(
     while group := [line.removesuffix(b"\n") for line in islice(found, _ROWS)]:
         values = [value for seq, line in enumerate(group, row.last_seq + 1) for value in (run_id, seq, line)]
         places = ", ".join("(?, ?, ?)" for _ in group)
-        transaction.run(f"INSERT INTO gert_events (run_id, seq, line) VALUES {places}", values)  # noqa: S608 - marks
+        transaction.execute(f"INSERT INTO gert_events (run_id, seq, line) VALUES {places}", values)  # noqa: S608 - marks
         row = advance(row, group, row.last_seq + len(group))
     for name, data in blobs:
         check_blob_name(name)
         check_size(run_id, name, len(data))
         put_blob(transaction, run_id, name, data, new=False, token=token)
     what, given = assignments(row, told=True)
-    transaction.run(f"UPDATE gert_runs SET {what} WHERE run_id = ?", [*given, run_id])  # noqa: S608 - columns
+    transaction.execute(f"UPDATE gert_runs SET {what} WHERE run_id = ?", [*given, run_id])  # noqa: S608 - columns
 
 
 __all__ = ["fill_run"]

@@ -54,7 +54,7 @@ class TableLedger(Ledger):
             if held is not None and held.owner == owner and held.state == "open":
                 return held
             _delete(transaction, key)
-            transaction.run(_PUT, (_CLAIM, key, owner, "open", at, "", ""))
+            transaction.execute(_PUT, (_CLAIM, key, owner, "open", at, "", ""))
             return Claim(owner=owner, at=at)
 
         return self._change(key, work)
@@ -67,7 +67,7 @@ class TableLedger(Ledger):
             if held is None or held.owner != owner or held.state != "open":
                 # Of an attempt whose answer was lost, the claim is as it was to be.
                 return again and held is not None and (held.owner, held.state, held.at) == (owner, state, at)
-            return bool(transaction.run(_PUT, (_CLAIM, key, owner, state, at, "", "")))
+            return bool(transaction.execute(_PUT, (_CLAIM, key, owner, state, at, "", "")))
 
         return self._change_again(key, work)
 
@@ -79,7 +79,7 @@ class TableLedger(Ledger):
             others.pop(owner, None)
             if sum(others.values(), amount) > limit:
                 return False
-            transaction.run(_PUT, (_RESERVED, key, owner, "", "", str(amount), ""))
+            transaction.execute(_PUT, (_RESERVED, key, owner, "", "", str(amount), ""))
             return True
 
         return self._change(key, work)
@@ -94,7 +94,7 @@ class TableLedger(Ledger):
     def put(self, key: str, value: Json) -> None:
         """Keep a document under a key, in place of the one before."""
         text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-        self._change(key, lambda transaction: transaction.run(_PUT, (_DOCUMENT, key, "", "", "", "", text)))
+        self._change(key, lambda transaction: transaction.execute(_PUT, (_DOCUMENT, key, "", "", "", "", text)))
 
     def get(self, key: str) -> Json:
         """Return the document under a key; None when there is none."""
@@ -128,13 +128,13 @@ class TableLedger(Ledger):
 
         def work(transaction: Transaction) -> None:
             if entry.amount is not None:
-                transaction.run(_PUT, (_RESERVED, entry.key, entry.owner, "", "", str(entry.amount), ""))
+                transaction.execute(_PUT, (_RESERVED, entry.key, entry.owner, "", "", str(entry.amount), ""))
                 sql = "UPDATE gert_ledger SET stamp = ? WHERE kind = ? AND ledger_key = ? AND owner = ?"
                 at = parse_time(entry.at).timestamp()
-                transaction.run(sql, (at, _RESERVED, entry.key, entry.owner))
+                transaction.execute(sql, (at, _RESERVED, entry.key, entry.owner))
             elif is_restorable(_held(transaction, entry.key), entry):
                 _delete(transaction, entry.key)
-                transaction.run(_PUT, (_CLAIM, entry.key, entry.owner, str(entry.state), entry.at, "", ""))
+                transaction.execute(_PUT, (_CLAIM, entry.key, entry.owner, str(entry.state), entry.at, "", ""))
 
         self._change(entry.key, work)
 
@@ -179,7 +179,7 @@ def _state(value: str) -> ClaimState:
 
 
 def _delete(transaction: Transaction, key: str) -> None:
-    transaction.run("DELETE FROM gert_ledger WHERE kind = ? AND ledger_key = ?", (_CLAIM, key))
+    transaction.execute("DELETE FROM gert_ledger WHERE kind = ? AND ledger_key = ?", (_CLAIM, key))
 
 
 def _reservations(key: str, window: float | None) -> tuple[str, list[object]]:

@@ -173,7 +173,7 @@ class TableRun(StoredRun):
 
         def work(transaction: Transaction) -> None:
             for table in TABLES:
-                transaction.run(f"DELETE FROM {table} WHERE run_id = ?", (self.run_id,))  # noqa: S608 - a table's name
+                transaction.execute(f"DELETE FROM {table} WHERE run_id = ?", (self.run_id,))  # noqa: S608 - a table's name
 
         self._database.repeat(lambda _: self._database.change(work))
 
@@ -204,7 +204,7 @@ class TableRun(StoredRun):
         began = time.monotonic()
         done = self._database.repeat(
             lambda _: self._database.change(
-                lambda transaction: transaction.run(
+                lambda transaction: transaction.execute(
                     "UPDATE gert_leases SET expires = :now + ? WHERE run_id = ? AND fence = ? AND worker = ?",
                     (float(ttl), self.run_id, lease.fence, lease.worker_id),
                 ),
@@ -222,7 +222,7 @@ class TableRun(StoredRun):
         done = self._database.repeat(
             lambda again: (
                 self._database.change(
-                    lambda transaction: transaction.run(
+                    lambda transaction: transaction.execute(
                         "UPDATE gert_leases SET worker = '', fence = fence + 1, expires = 0 "
                         "WHERE run_id = ? AND fence = ? AND worker = ?",
                         (self.run_id, lease.fence, lease.worker_id),

@@ -83,8 +83,8 @@ def make_tables(database: Database) -> int:
         if database.has_tables():
             return _version_in(transaction.rows("SELECT version FROM gert_schema"))
         for statement in _TABLES:
-            transaction.run(statement.format(**database.types))
-        transaction.run("INSERT INTO gert_schema (version) VALUES (?)", (VERSION,))
+            transaction.execute(statement.format(**database.types))
+        transaction.execute("INSERT INTO gert_schema (version) VALUES (?)", (VERSION,))
         return VERSION
 
     return database.repeat(lambda _: database.change(work))
@@ -98,9 +98,9 @@ def upgrade(database: Database) -> None:
         version = _version_in(transaction.rows("SELECT version FROM gert_schema"))
         while version < VERSION and version in UPGRADES:
             for statement in UPGRADES[version]:
-                transaction.run(statement.format(**database.types))
+                transaction.execute(statement.format(**database.types))
             version += 1
-            transaction.run("UPDATE gert_schema SET version = ?", (version,))
+            transaction.execute("UPDATE gert_schema SET version = ?", (version,))
         check_version(database, version)
 
     if version_of(database) is None:

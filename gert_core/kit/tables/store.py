@@ -109,7 +109,7 @@ class TableStore(RunStore):
     def _insert(self, transaction: Transaction, run_id: str, token: str) -> bool:
         """Insert the row of a run; False when an attempt did so whose answer was lost. Raise ``run_exists``."""
         values = (run_id, run_id.partition("-")[0], token, *values_of(RunRow(run_id=run_id)))
-        done = transaction.run(
+        done = transaction.execute(
             f"INSERT INTO gert_runs (created, run_id, began, token, {', '.join(COLUMNS)}) "  # noqa: S608 - columns
             f"VALUES (:now, {marks(values)}) ON CONFLICT (run_id) DO NOTHING",
             values,

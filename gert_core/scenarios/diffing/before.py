@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gert_core.scenarios.visits import Visits
 
 
-class Ended(Struct, frozen=True, kw_only=True):
+class RunEnd(Struct, frozen=True, kw_only=True):
     """How a run or a replay ended; ``None`` for what is not known."""
 
     status: str | None
@@ -37,7 +37,7 @@ class Ended(Struct, frozen=True, kw_only=True):
 class Side(Struct, frozen=True, kw_only=True):
     """One side of a comparison."""
 
-    ended: Ended
+    ended: RunEnd
     reached: frozenset[str]
     """The names of the steps that were executed."""
     complete: bool = True
@@ -52,7 +52,7 @@ class Side(Struct, frozen=True, kw_only=True):
 def of_replay(seen: Seen) -> Side:
     """Return what a replay came to, with secrets masked as in a trace."""
     outcome = seen.outcome
-    ended = Ended(
+    ended = RunEnd(
         status=seen.status,
         category=None if outcome is None else str(outcome.category),
         code=None if outcome is None else outcome.code or None,
@@ -76,11 +76,11 @@ def of_scenario(scenario: Scenario) -> Side:
         return _of_trace(Taken(read(trace)))
     test = scenario.test
     if test is None:
-        return Side(ended=Ended(status=None), reached=frozenset(), complete=False)
+        return Side(ended=RunEnd(status=None), reached=frozenset(), complete=False)
     category = None if test.expected_outcome is None else str(test.expected_outcome)
     status = test.expected_status or ("completed" if category is not None else None)
     return Side(
-        ended=Ended(status=status, category=category, code=test.expected_code),
+        ended=RunEnd(status=status, category=category, code=test.expected_code),
         reached=frozenset(test.must_reach),
         avoided=frozenset(test.must_not_reach),
         complete=False,
@@ -91,11 +91,11 @@ def _of_trace(taken: Any) -> Side:
     state = taken.state
     outcome = (state.outcome or {}) if state.status == "completed" else {}
     return Side(
-        ended=Ended(status=state.status, category=outcome.get("category"), code=outcome.get("code") or None),
+        ended=RunEnd(status=state.status, category=outcome.get("category"), code=outcome.get("code") or None),
         reached=frozenset(taken.visits.names()),
         outputs=dict(state.outputs),
         decisions=taken.decisions,
     )
 
 
-__all__ = ["Ended", "Side", "of_replay", "of_scenario"]
+__all__ = ["RunEnd", "Side", "of_replay", "of_scenario"]

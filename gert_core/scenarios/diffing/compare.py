@@ -9,15 +9,15 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gert_core.scenarios.diffing.before import Ended, Side
+    from gert_core.scenarios.diffing.before import RunEnd, Side
 
 
 class Difference(Struct, frozen=True, kw_only=True):
     """What changed of one scenario; ``error``: why it cannot be compared."""
 
     scenario: str
-    before: Ended | None = None
-    after: Ended | None = None
+    before: RunEnd | None = None
+    after: RunEnd | None = None
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     outputs: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.scenarios.diffing.before import Side
-    from gert_core.scenarios.find import Candidate
+    from gert_core.scenarios.find import ScenarioCandidate
     from gert_core.scenarios.plan import Job, Plan
     from gert_core.scenarios.run import ScenarioRunner
 
@@ -86,7 +86,7 @@ def _difference(job: Job, earlier: ScenarioRunner | GertError | None) -> Differe
     return compare(name, before, after)
 
 
-def _before(candidate: Candidate, earlier: ScenarioRunner | GertError) -> Side | str:
+def _before(candidate: ScenarioCandidate, earlier: ScenarioRunner | GertError) -> Side | str:
     """Return what a scenario came to at a revision, or what it does not have for that."""
     if isinstance(earlier, GertError):
         raise earlier

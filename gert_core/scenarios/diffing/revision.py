@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api.errors import UsageError
 from gert_core.api.results import StepProblem
 from gert_core.engine.cancel import Deadline, Stop
-from gert_core.kit.processes import run
+from gert_core.kit.processes import call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,7 +78,7 @@ def _git(
 
     stop = Stop()
     try:
-        done = run(
+        done = call(
             ["git", *args],
             environ={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
             deadline=Deadline(stop).within(_SECONDS),

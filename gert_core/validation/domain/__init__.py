@@ -32,7 +32,7 @@ def check_runbook(
     from gert_core.validation.domain.step_checks import check_step_types
     from gert_core.validation.domain.toolfiles import ToolFile
     from gert_core.validation.domain.tools import check_tool_use, used_actions
-    from gert_core.validation.domain.variables import Variables
+    from gert_core.validation.domain.variables import VariableWalk
 
     ctx = Context(runbook, registry=registry, project=project, environ=environ, report=report, gaps=gaps)
     facts = FactTable(runbook)
@@ -41,7 +41,7 @@ def check_runbook(
     check_paths(ctx)
     check_step_types(ctx, facts)
     check_tool_use(ctx, facts)
-    Variables(ctx, facts).run()
+    VariableWalk(ctx, facts).run()
     check_concurrent(ctx, facts)
     if any(step.fields.retry is not None for step in ctx.steps):
         from gert_core.validation.domain.retry import check_retry

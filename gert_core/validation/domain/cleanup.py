@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Key
-    from gert_core.validation.domain.variables import Variables
+    from gert_core.validation.domain.variables import VariableWalk
 
     Changes = Mapping[Key, Entry]
 
@@ -25,7 +25,7 @@ _FAILURE: Final = Shape("object", fields=dict.fromkeys(("step", "key", "kind", "
 
 
 def clean_up(
-    walk: Variables, blocks: Sequence[BlockNode], cleanup: Sequence[BlockNode], done: Changes, *, continues: bool
+    walk: VariableWalk, blocks: Sequence[BlockNode], cleanup: Sequence[BlockNode], done: Changes, *, continues: bool
 ) -> None:
     """Walk cleanup blocks and define what exists after them.
 
@@ -53,11 +53,11 @@ def clean_up(
     _set(walk, _perhaps(walk, always) if continues else always)
 
 
-def _perhaps(walk: Variables, changes: Changes) -> dict[Key, Entry]:
+def _perhaps(walk: VariableWalk, changes: Changes) -> dict[Key, Entry]:
     return {key: perhaps(entry, walk.env.names.get(key)) for key, entry in changes.items()}
 
 
-def _set(walk: Variables, changes: Changes) -> None:
+def _set(walk: VariableWalk, changes: Changes) -> None:
     for key, entry in changes.items():
         walk.env.set(key, entry)
 

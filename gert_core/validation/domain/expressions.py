@@ -33,12 +33,14 @@ class TemplateText(NamedTuple):
     """Whether what the steps inside the step set may be undefined in it."""
 
 
-class Plan:
+class FieldPlan:
     """How to read the values of one model: a plan per field, or one for the members of a list or map."""
 
     __slots__ = ("fields", "members")
 
-    def __init__(self, *, fields: Mapping[str, Plan | str] | None = None, members: Plan | str | None = None) -> None:
+    def __init__(
+        self, *, fields: Mapping[str, FieldPlan | str] | None = None, members: FieldPlan | str | None = None
+    ) -> None:
         self.fields = fields
         self.members = members
 
@@ -49,14 +51,14 @@ class Plans:
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[type[BaseModel], Plan] = {}
+        self._known: dict[type[BaseModel], FieldPlan] = {}
 
-    def of(self, model: type[BaseModel]) -> Plan:
+    def of(self, model: type[BaseModel]) -> FieldPlan:
         """Return the plan of a model, computed from its fields' annotations."""
         known = self._known.get(model)
         if known is None:
-            fields: dict[str, Plan | str] = {}
-            known = self._known[model] = Plan(fields=fields)
+            fields: dict[str, FieldPlan | str] = {}
+            known = self._known[model] = FieldPlan(fields=fields)
             for name, field in model.model_fields.items():
                 plan = self._marked(field.metadata) or self._annotation(field.annotation)
                 if plan != SKIP:
@@ -67,7 +69,7 @@ class Plans:
         marks = [mark for mark in metadata if isinstance(mark, str)]
         return next((plan for mark, plan in _MARKERS.items() if mark in marks), None)
 
-    def _annotation(self, annotation: object) -> Plan | str:
+    def _annotation(self, annotation: object) -> FieldPlan | str:
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:
             inner, *metadata = typing.get_args(annotation)
@@ -78,15 +80,15 @@ class Plans:
         if origin in (list, tuple, dict):
             args = [arg for arg in typing.get_args(annotation) if arg is not Ellipsis]
             members = self._annotation(args[-1]) if args else TEMPLATE
-            return TEMPLATE if members == TEMPLATE else Plan(members=members)
+            return TEMPLATE if members == TEMPLATE else FieldPlan(members=members)
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             return self.of(annotation)
         return TEMPLATE
 
 
-def texts(raw: object, plan: Plan | str, *, path: Path, found: list[TemplateText]) -> None:
+def texts(raw: object, plan: FieldPlan | str, *, path: Path, found: list[TemplateText]) -> None:
     """Add every string below ``raw`` that may be evaluated; ``path`` is where ``raw`` is."""
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, FieldPlan):
         if plan == TEMPLATE:
             templates(raw, path=path, found=found)
         elif plan == CONDITION:
@@ -138,7 +140,7 @@ __all__ = [
     "LENIENT_CONDITION",
     "SKIP",
     "TEMPLATE",
-    "Plan",
+    "FieldPlan",
     "Plans",
     "TemplateText",
     "offset_of",

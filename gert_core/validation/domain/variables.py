@@ -41,7 +41,7 @@ _DECIDING: Final = (Flow.TERMINAL, Flow.ONE_OF)
 """Flows of steps whose tests are known to have passed, or not to, where the run goes on behind them."""
 
 
-class Variables:
+class VariableWalk:
     """One walk over a runbook's steps."""
 
     __slots__ = ("ctx", "env", "exporting", "facts", "refs")
@@ -197,7 +197,7 @@ class Variables:
             env.rewind(start)
             if block.repeats:
                 changed = {key: entry for key, entry in changed.items() if entry.stays}
-            # Variables set by a path that always ends the run do not exist after the step.
+            # VariableWalk set by a path that always ends the run do not exist after the step.
             if self.ctx.flow.of(block).falls or step.fields.continue_on_fail:
                 outcomes.append(changed)
         doubts.known = known
@@ -339,4 +339,4 @@ class Variables:
             self.env.define((SCOPE, *segments[:length]), NAMESPACE, step, sure=sure, stays=True)
 
 
-__all__ = ["Variables"]
+__all__ = ["VariableWalk"]

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from gert_http import LARGEST, Answer, NoAnswerError, deliver, post, signature
+from gert_http import LARGEST, HttpResponse, NoAnswerError, deliver, post, signature
 
 from gert_core.testing import Deadline, Stop
 from gert_core.testing.receivers import DRIBBLE, HANG, Receiver
@@ -20,7 +20,7 @@ def within(seconds):
 def test_an_answer_is_returned_whatever_its_status_is():
     with Receiver(answers=[(418, {"X-Pot": "tea", "body": b"short and stout"})]) as receiver:
         answer = post(receiver.url(), b"{}", {"X-Sent": "yes"}, within(5))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, HttpResponse)
     assert (answer.status, answer.headers["x-pot"], answer.body) == (418, "tea", b"short and stout")
     assert receiver.got[0].headers["x-sent"] == "yes"
 

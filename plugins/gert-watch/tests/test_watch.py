@@ -15,7 +15,7 @@ from pathlib import Path
 
 import gert_watch
 import pytest
-from gert_watch.command import Wanted, read
+from gert_watch.command import WatchOptions, read
 from gert_watch.lines import line_of, seconds
 
 from gert_core.api import UsageError
@@ -88,7 +88,7 @@ class TestCommand(CommandConformance):
 
 def said(category, code, duration, clock, **wanted):
     result = {"status": "completed", "outcome": {"category": category, "code": code}, "duration": duration}
-    asked = Wanted(runbook=Path("x"), interval=300.0, start={}, host={}, **wanted)
+    asked = WatchOptions(runbook=Path("x"), interval=300.0, start={}, host={}, **wanted)
     return line_of({"result": result}, asked).text(datetime.fromisoformat(f"2026-02-28T{clock}"))
 
 

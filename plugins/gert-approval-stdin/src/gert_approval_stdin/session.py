@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import WRONG_ANSWERS, Answer, ApprovalResponse, ApprovalTicket
 from gert_core.kit.approval_screen import NARROWEST, describe, name_of, width
-from gert_core.kit.plain import cut, escape
+from gert_core.kit.escaping import cut, escape
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Deadline, Services

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gert_http.delivering import deliver
-from gert_http.exchange import LARGEST, Answer, NoAnswerError, post
+from gert_http.exchange import LARGEST, HttpResponse, NoAnswerError, post
 from gert_http.signing import signature
 
-__all__ = ["LARGEST", "Answer", "NoAnswerError", "deliver", "post", "signature"]
+__all__ = ["LARGEST", "HttpResponse", "NoAnswerError", "deliver", "post", "signature"]

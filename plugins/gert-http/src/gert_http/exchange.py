@@ -25,7 +25,7 @@ _CONNECT: Final = 5.0
 """The longest that a connection may take, in seconds."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class HttpResponse(Struct, frozen=True, kw_only=True):
     """What a server answered; names of headers are in lower case, and ``body`` is its first ``LARGEST`` bytes."""
 
     status: int
@@ -46,11 +46,11 @@ class _Exchange:
 
     def __init__(self) -> None:
         self.over = threading.Event()
-        self.answer: Answer | None = None
+        self.answer: HttpResponse | None = None
         self.error: BaseException | None = None
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> Answer:
+def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> HttpResponse:
     """Post a body and return the answer, whatever its status is; raise ``NoAnswerError`` when there is none.
 
     Only ``http`` and ``https`` are spoken. A redirect is an answer like any other: it is not followed. Proxies and
@@ -102,7 +102,7 @@ def _run(exchange: _Exchange, url: str, body: bytes, headers: Mapping[str, str],
                 if len(read) >= LARGEST or exchange.over.is_set():
                     break
             found = {name.lower(): value for name, value in response.headers.items()}
-            exchange.answer = Answer(status=response.status_code, headers=found, body=bytes(read[:LARGEST]))
+            exchange.answer = HttpResponse(status=response.status_code, headers=found, body=bytes(read[:LARGEST]))
     except BaseException as error:
         exchange.error = error
     finally:
@@ -131,4 +131,4 @@ def _no_answer(error: BaseException) -> NoAnswerError:
     return NoAnswerError(f"the request failed ({type(error).__name__})")
 
 
-__all__ = ["LARGEST", "Answer", "NoAnswerError", "post"]
+__all__ = ["LARGEST", "HttpResponse", "NoAnswerError", "post"]

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import WRONG_ANSWERS, Answer, Declined, Question
-from gert_core.kit.plain import escape
+from gert_core.kit.escaping import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Response:
     """A response: a result, or the error in its place."""
 
     id: int
@@ -31,7 +31,7 @@ def request(number: int, method: str, params: object) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def parse(line: bytes) -> Answer | None:
+def parse(line: bytes) -> Response | None:
     """Return the response in a line; ``None`` for a blank line and for a notification, which is ignored."""
     text = line.decode("utf-8", "replace").strip()
     if not text:
@@ -59,7 +59,7 @@ def parse(line: bytes) -> Answer | None:
     if type(number) is not int:
         reason = f": {refusal.message}" if refusal else ""
         raise InvalidMessageError(f"an answer without the id of a request (id {number!r}){reason}")
-    return Answer(id=number, result=message.get("result"), error=refusal)
+    return Response(id=number, result=message.get("result"), error=refusal)
 
 
 def _error(value: object, text: str) -> RpcError:
@@ -73,4 +73,4 @@ def show(text: str) -> str:
     return quoted(shorten(text, SHOWN, "..."))
 
 
-__all__ = ["Answer", "InvalidMessageError", "parse", "request", "show"]
+__all__ = ["InvalidMessageError", "Response", "parse", "request", "show"]

@@ -44,7 +44,7 @@ def _checks(value: object) -> object:
     return value
 
 
-class Check(StepModel):
+class AssertCheck(StepModel):
     """One expectation."""
 
     model_config = ConfigDict(
@@ -71,7 +71,7 @@ class Check(StepModel):
     message: str | None = Field(default=None, description="Shown when the check fails.")
 
     @model_validator(mode="after")
-    def _complete(self) -> Check:
+    def _complete(self) -> AssertCheck:
         if self.type in _WITH_EXPECTED and "expected" not in self.model_fields_set:
             raise PydanticCustomError("missing-field", "{type} needs `expected`", {"type": self.type})
         if self.type in _WITH_PATTERN and self.pattern is None:
@@ -82,7 +82,7 @@ class Check(StepModel):
 class AssertStep(StepModel):
     """Expectations that must all be met."""
 
-    checks: Annotated[list[Check], BeforeValidator(_checks), Field(min_length=1)] = Field(
+    checks: Annotated[list[AssertCheck], BeforeValidator(_checks), Field(min_length=1)] = Field(
         alias="assert", description="The checks; all are made."
     )
 
@@ -114,7 +114,7 @@ def run(step: AssertStep, ctx: StepContext) -> Result:
     )
 
 
-def _failure_message(check: Check) -> str | None:
+def _failure_message(check: AssertCheck) -> str | None:
     """Return None when the check passes, else a message with expected and actual value."""
     negative = check.type in _NEGATIVE
     if _holds(check) != negative:
@@ -123,7 +123,7 @@ def _failure_message(check: Check) -> str | None:
     return f"{prefix}expected {'not ' if negative else ''}{_wanted(check)}, got {_show(check.value)}"
 
 
-def _holds(check: Check) -> bool:
+def _holds(check: AssertCheck) -> bool:
     """Return whether the comparison is true, before ``not_`` is taken into account."""
     value, expected, kind = check.value, check.expected, check.type
     if kind in ("equals", "not_equals"):
@@ -141,7 +141,7 @@ def _holds(check: Check) -> bool:
     return truth(value)
 
 
-def _wanted(check: Check) -> str:
+def _wanted(check: AssertCheck) -> str:
     """Return what was expected, as text; built for checks that failed only."""
     kind, expected = check.type, check.expected
     if kind in ("equals", "not_equals"):
@@ -161,7 +161,7 @@ def _options(expected: object) -> list[object]:
     return expected if isinstance(expected, list) else [expected]
 
 
-def _expected(check: Check) -> object:
+def _expected(check: AssertCheck) -> object:
     return check.pattern if check.type in _WITH_PATTERN else check.expected
 
 
@@ -170,4 +170,4 @@ def _show(value: object) -> str:
     return shorten(text, 201)
 
 
-__all__ = ["AssertStep", "Check", "check", "run"]
+__all__ = ["AssertCheck", "AssertStep", "check", "run"]

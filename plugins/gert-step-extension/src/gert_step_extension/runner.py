@@ -23,7 +23,7 @@ KINDS: Final = ("system", "human", "agent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RunnerReply:
     """A runner's answer to ``execute``."""
 
     outputs: Mapping[str, object]
@@ -73,7 +73,7 @@ class Runner:
         contract: Mapping[str, object],
         idempotency_key: str,
         deadline: Deadline,
-    ) -> Answer:
+    ) -> RunnerReply:
         """Execute one step; raise ``RpcError`` for an error answer of the runner."""
         params = {"inputs": inputs, "vars": vars, "contract": contract, "idempotency_key": idempotency_key}
         answer = self._call("execute", params, deadline)
@@ -87,7 +87,7 @@ class Runner:
         if not isinstance(stderr, str):
             raise self._wrong("execute", '"stderr" that is not a string')
         principal = self._principal_in("execute", answer) or self._principal
-        return Answer(outputs=outputs, exit_code=exit_code, stderr=stderr, principal=principal)
+        return RunnerReply(outputs=outputs, exit_code=exit_code, stderr=stderr, principal=principal)
 
     def close(self) -> None:
         """Send ``shutdown``, then end the process."""
@@ -131,4 +131,4 @@ class Runner:
         return StepProblem(ErrorKind.PROTOCOL, f"{self._program!r} answered {method!r} with {what}")
 
 
-__all__ = ["Answer", "Runner", "program_of"]
+__all__ = ["Runner", "RunnerReply", "program_of"]

@@ -22,8 +22,8 @@ from gert_core.api import (
     StepProblem,
 )
 from gert_core.kit.answers import answer_fault, chosen, declined, ticked
+from gert_core.kit.escaping import escape
 from gert_core.kit.models import StepModel
-from gert_core.kit.plain import escape
 
 if TYPE_CHECKING:
     from gert_core.api import Principal, StepContext

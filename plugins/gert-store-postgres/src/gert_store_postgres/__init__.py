@@ -1,4 +1,4 @@
-"""Keeps runs in a PostgreSQL database: the store ``postgres://...``."""
+"""The store ``postgres://...``: keeps runs in a PostgreSQL database."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class _Statements(Transaction):
         """Execute a statement and return its rows."""
         return self._connection.execute(_text(sql).encode(), tuple(values)).fetchall()
 
-    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
         """Execute a statement and return how many rows it changed."""
         return self._connection.execute(_text(sql).encode(), tuple(values)).rowcount
 

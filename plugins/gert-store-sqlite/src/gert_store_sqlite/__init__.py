@@ -1,4 +1,4 @@
-"""Keeps runs in a SQLite file: the store ``sqlite:PATH``."""
+"""The store ``sqlite:PATH``: keeps runs in a SQLite file."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, Reply, StepProblem
 from gert_core.kit.excerpts import last_line
-from gert_core.kit.processes import run
+from gert_core.kit.processes import call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,9 @@ class StdioSession:
         environ = {**target.environ, "GERT_IDEMPOTENCY_KEY": action.idempotency_key, **action.env}
         stdin = action.stdin.encode("utf-8", "surrogateescape") if action.stdin else b""
         try:
-            result = run(command, environ=environ, stdin=stdin, deadline=deadline, cwd=target.cwd, output=action.output)
+            result = call(
+                command, environ=environ, stdin=stdin, deadline=deadline, cwd=target.cwd, output=action.output
+            )
         except StepProblem as problem:
             problem.detail.setdefault("command", list(command))
             raise

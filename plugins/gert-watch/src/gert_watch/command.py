@@ -47,7 +47,7 @@ _LEAST: Final = 1.0
 """The shortest interval, in seconds."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WatchOptions(Struct, frozen=True, kw_only=True):
     """What a command line asks for."""
 
     runbook: Path
@@ -71,7 +71,7 @@ def main(args: Sequence[str], host: CommandHost) -> int:
     return Watch(read(args), environ=host.environ).run()
 
 
-def read(args: Sequence[str]) -> Wanted:
+def read(args: Sequence[str]) -> WatchOptions:
     """Return what a command line asks for; raise ``UsageError`` for one that does not make sense."""
     given = options.parse(args, own=_OWN)
     own = given.own
@@ -87,7 +87,7 @@ def read(args: Sequence[str]) -> Wanted:
         if not config.is_file():
             raise UsageError(f"{config} does not exist", file=str(config), hint="give a file with `notify`")
         start["notify"] = (config,)
-    return Wanted(
+    return WatchOptions(
         runbook=given.runbook,
         interval=_interval(own.get("--interval")),
         start=start,
@@ -132,4 +132,4 @@ def _number(option: str, text: str | bool, *, least: int = 0, most: int = 10**9)
     return int(word)
 
 
-__all__ = ["USAGE", "Wanted", "main", "read"]
+__all__ = ["USAGE", "WatchOptions", "main", "read"]

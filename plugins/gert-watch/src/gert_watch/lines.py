@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.kit.plain import escape
+from gert_core.kit.escaping import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from gert_watch.command import Wanted
+    from gert_watch.command import WatchOptions
 
 _GOOD: Final = ("resolved", "no_action")
 _PENDING: Final = ("approval_pending", "answer_pending", "blocked")
@@ -40,7 +40,7 @@ class Line(Struct, frozen=True, kw_only=True):
         return f"{text}  ← stopping ({self.stop})" if self.stop else text
 
 
-def line_of(end: Mapping[str, Any], wanted: Wanted) -> Line:
+def line_of(end: Mapping[str, Any], wanted: WatchOptions) -> Line:
     """Return what a run came to, given what its end told: the ``result``, or an ``error``."""
     if "error" in end:
         return Line(mark="✗", label=_named("error", end["error"].get("kind")), stop="error", code=FAILED)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, RunError, UsageError
 from gert_core.hosting.host import Host
-from gert_core.kit.plain import escape
+from gert_core.kit.escaping import escape
 from gert_watch.lines import FAIL_ON, line_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from gert_core.hosting.hosted import HostedRun
-    from gert_watch.command import Wanted
+    from gert_watch.command import WatchOptions
 
 _LOOK: Final = 0.1
 """Seconds between two looks for a signal."""
@@ -68,7 +68,7 @@ class Signals:
 class Watch:
     """One ``gert watch``."""
 
-    def __init__(self, wanted: Wanted, *, environ: Mapping[str, str]) -> None:
+    def __init__(self, wanted: WatchOptions, *, environ: Mapping[str, str]) -> None:
         self._wanted = wanted
         self._environ = environ
         self._undelivered: dict[str, None] = {}

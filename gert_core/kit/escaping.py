@@ -14,7 +14,7 @@ and the mark of an object that is not there."""
 _PICTURES: Final = "\U0001f000"
 
 
-def is_plain(text: str) -> bool:
+def is_visible(text: str) -> bool:
     """Return whether every character of a text is seen as it is; line ends and tabs are not."""
     return text.isprintable() and (text.isascii() or _INVISIBLE.isdisjoint(text))
 
@@ -24,7 +24,7 @@ def escape(text: str, *, keep: str = "") -> str:
 
     What a tool printed or an input holds is data: none of it may steer the terminal or hide. The spelling is JSON's.
     """
-    return text if is_plain(text) else "".join(c if is_plain(c) or c in keep else _escaped(c) for c in text)
+    return text if is_visible(text) else "".join(c if is_visible(c) or c in keep else _escaped(c) for c in text)
 
 
 def cells(text: str) -> int:
@@ -75,4 +75,4 @@ def _escaped(char: str) -> str:
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-__all__ = ["cells", "cut", "escape", "is_plain", "wrap"]
+__all__ = ["cells", "cut", "escape", "is_visible", "wrap"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gert_core.kit.plain import cells, cut, escape, is_plain, wrap
+from gert_core.kit.escaping import cells, cut, escape, is_visible, wrap
 
 
 @given(st.text(), st.integers(min_value=2, max_value=90))
@@ -15,7 +15,7 @@ def test_a_wrapped_line_is_the_line_and_every_part_fits(text, width):
     parts = wrap(shown, width)
     assert "".join(parts) == shown
     assert all(cells(part) <= width for part in parts)
-    assert all(map(is_plain, parts))
+    assert all(map(is_visible, parts))
 
 
 @given(st.text(), st.integers(min_value=3, max_value=90))
