@@ -8,7 +8,7 @@ import pytest
 from repository import CORE, ROOT, core_modules, module_name
 
 DECIDE, CHECKS = "gert_core.approvals.decide", "gert_core.approvals.checks"
-RESUMED = "gert_core.engine.steps.approval"
+RESUMED, GATES = "gert_core.engine.steps.approval", "gert_core.engine.steps.gates"
 TREES = {module_name(file): ast.parse(file.read_text(encoding="utf-8")) for file in core_modules()}
 
 
@@ -72,7 +72,14 @@ def test_a_decision_is_an_approval_only_where_answers_were_counted():
     assert ast.unparse(recorded) == (
         "ApprovalDecision(status='approved', approvers=_verified(execution, request, recorded))"
     )
-    assert places(lambda n: is_call(n, "recount")) == {(RESUMED, "_verified")}
+    assert places(lambda n: is_call(n, "recount")) == {(RESUMED, "_verified"), (GATES, "_fault")}
+
+
+def test_a_recount_behind_a_finished_step_only_refuses():
+    """It returns the reason why a recorded result does not count, and no approvers."""
+    (fault,) = [n for n in ast.walk(TREES[GATES]) if isinstance(n, ast.FunctionDef) and n.name == "_fault"]
+    assert ast.unparse(fault.returns) == "str | None"
+    assert ast.unparse(fault.body[-1]) == "return recount(approval.responses, request, known)[1]"
 
 
 def test_only_the_doctor_knows_the_secrets_of_programs_that_answer_for_people():

@@ -31,13 +31,13 @@ THIRD_PERSON = (
 )
 """What the docstring of a module does not begin with: it says what the module is or, as functions do, what to do."""
 ONE_MEANING = {
-    "run": r"(?:cli/app|gert_core/host|hosting/host|scenarios/run|testing/\w+|/step|domain/variables|steps/compiled)\.py",
-    "resolve": r"(?:gert_core/inputs|gert_input_\w+/\w+|/constants|/state|/view|/data|/tools)\.py",
+    "run": r"(?:cli/app|gert_core/host|hosting/(?:host|looking)|scenarios/run|testing/\w+|/step|domain/variables|steps/compiled)\.py",
+    "resolve": r"(?:gert_core/inputs|gert_input_\w+/\w+|/constants|/state|/view|/data|/tools|plugin/lazy)\.py",
     "settle": r"/ledgers?\.py",
     r"(?:\w+_)?plain(?:_\w+)?": r"\Z.",
     r"recall_\w+": r"\Z.",
 }
-"""Names of functions, and the files that may have them: of a run or a step, of inputs and variables, of claims."""
+"""Names of functions, and the files that may have them: of a run or a step, of inputs, variables and names, of claims."""
 
 
 def sources():

@@ -68,7 +68,7 @@ def main(args: Sequence[str], host: CommandHost) -> int:
     if {"--help", "-h"} & set(args):
         host.console.say(USAGE)
         return 0
-    return Watch(read(args), environ=host.environ).run()
+    return Watch(read(args), environ=host.environ).watch()
 
 
 def read(args: Sequence[str]) -> WatchOptions:

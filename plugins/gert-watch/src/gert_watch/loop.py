@@ -74,8 +74,8 @@ class Watch:
         self._undelivered: dict[str, None] = {}
         self._tried = 0.0
 
-    def run(self) -> int:
-        """Run it, and return the exit code."""
+    def watch(self) -> int:
+        """Start runs until something ends it, and return the exit code."""
         wanted, number, failed, due = self._wanted, 0, False, 0.0
         with Signals() as signals, Host(environ=self._environ, **wanted.host) as host:
             while True:
