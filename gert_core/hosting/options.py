@@ -35,6 +35,7 @@ ELSEWHERE: Final = (
     "--no-preflight",
     "--floor",
     "--fail-on",
+    "--no-notify",
 )
 """Options of ``gert exec`` that a host has no use for."""
 

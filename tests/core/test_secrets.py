@@ -203,7 +203,7 @@ def runbook() -> SimpleNamespace:
         "az": SimpleNamespace(tool=SimpleNamespace(all_secrets=(secret("AZ"), secret("OPT", required=False)))),
         "kubectl": SimpleNamespace(tool=SimpleNamespace(all_secrets=(secret("KUBE"),))),
     }
-    meta = SimpleNamespace(secrets=[secret("TOKEN")], inputs={})
+    meta = SimpleNamespace(secrets=[secret("TOKEN")], inputs={}, on_outcome={})
     return SimpleNamespace(model=SimpleNamespace(meta=meta), tools=tools)
 
 
