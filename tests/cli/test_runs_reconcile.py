@@ -55,6 +55,12 @@ def test_what_cannot_be_meant_is_refused_and_changes_nothing(gert):
     assert (gert.run() / "trace.jsonl").read_bytes() == before
 
 
+def test_a_word_that_is_no_result_is_refused_for_a_finished_run_too(gert):
+    assert gert("runs", "reconcile", "latest", "a=done").code == 0
+    said = gert("runs", "reconcile", "latest", "a=maybe")
+    assert (said.code, "takes done, redo, failed, not 'maybe'" in said.err) == (2, True), said.all
+
+
 @pytest.mark.parametrize(("result", "code", "status"), [("done", 0, "completed"), ("failed", 1, "failed")])
 def test_a_result_is_only_recorded_with_no_resume(gert, tmp_path, result, code, status):
     run = gert.run().name

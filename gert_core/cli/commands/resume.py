@@ -220,13 +220,16 @@ def _one_run(argument: str | None, option: str | None) -> str:
 
 
 def parse_results(words: Any) -> dict[str, str]:
-    """Return by step key the results that are stated as ``KEY=RESULT``."""
+    """Return by step key the results that are stated as ``KEY=RESULT``; refuse other words, also for a finished run."""
+    from gert_core.engine.resume.reconcile import check_decision
+
     out: dict[str, str] = {}
     for word in words:
         key, equals, result = word.rpartition("=")
         if not equals or not key:
             given = "nothing before `=`" if equals else "a word without `=`, which is not shown here"
             raise UsageError(f"--reconcile takes STEP_KEY=done|redo|failed, not {given}")
+        check_decision(key, result)
         out[key] = result
     return out
 

@@ -59,6 +59,12 @@ def _stays(record: StepState, decision: str, outputs: Mapping[str, object]) -> b
     return decision == "done" and record.status == StepStatus.SUCCESS and record.key not in outputs
 
 
+def check_decision(key: str, decision: str) -> None:
+    """Refuse a word that is not the result of an interrupted step."""
+    if decision not in DECISIONS:
+        raise UsageError(f"--reconcile {key} takes {', '.join(DECISIONS)}, not {decision!r}")
+
+
 def _check(
     decisions: Mapping[str, str], outputs: Mapping[str, Mapping[str, object]], unknown: Mapping[str, StepState]
 ) -> None:
@@ -68,8 +74,7 @@ def _check(
                 f"--reconcile names {key!r}, whose outcome is not unknown",
                 hint=f"unknown are: {', '.join(unknown) or 'none'}",
             )
-        if decision not in DECISIONS:
-            raise UsageError(f"--reconcile {key} takes {', '.join(DECISIONS)}, not {decision!r}")
+        check_decision(key, decision)
     for key in outputs:
         if decisions.get(key) != "done":
             raise UsageError(f"--outputs are for steps reconciled as done, and {key!r} is not")
@@ -131,4 +136,4 @@ def _completion(record: StepState, decision: str, outputs: Mapping[str, object])
     return {**data, "outputs": dict(outputs), "reconciled": decision, "duration": "0.000s"}
 
 
-__all__ = ["DECISIONS", "kept_results", "stated_results"]
+__all__ = ["DECISIONS", "check_decision", "kept_results", "stated_results"]
