@@ -98,7 +98,7 @@ def _differences(taken: Taken, masks: Placeholders, seen: Seen) -> Iterator[str]
         yield f"the status is {seen.status} instead of {state.status}"
     wanted = masks.put(state.outcome) if state.status == "completed" else None
     found = None if seen.outcome is None else seen.outcome.to_json()
-    if _plain(wanted) != _plain(found):
+    if _compared(wanted) != _compared(found):
         yield "the outcome is another one"
     before, after = taken.statuses, seen.statuses
     if odd := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
@@ -110,7 +110,7 @@ def _differences(taken: Taken, masks: Placeholders, seen: Seen) -> Iterator[str]
         yield f"the replay needs {_some(seen.missed)}"
 
 
-def _plain(outcome: Mapping[str, Any] | None) -> object:
+def _compared(outcome: Mapping[str, Any] | None) -> object:
     return None if outcome is None else (outcome.get("category"), outcome.get("code"), outcome.get("meta") or {})
 
 

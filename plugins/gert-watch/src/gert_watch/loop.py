@@ -44,9 +44,8 @@ class Signals:
     def __enter__(self) -> Signals:
         """Take the signals."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            if (
-                signal.getsignal(number) is not signal.SIG_IGN
-            ):  # the program that started it does not want it to be stopped so
+            # One that is ignored stays so: the program that started this one does not want it to be stopped by it.
+            if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
         return self
 
