@@ -267,7 +267,8 @@ def test_a_file_says_who_is_told_of_these_runs_and_no_tool_gets_the_address(proj
     assert (code, err) == (0, "")
     assert [got.document["event"] for got in receiver.got] == ["escalated"] * 3
     assert len({got.headers["gert-delivery"] for got in receiver.got}) == 2
-    assert "HOOK" not in (tmp_path / "seen").read_text()
+    seen = (tmp_path / "seen").read_text()
+    assert ("s3cr3t" in seen, [line for line in seen.splitlines() if line.startswith("HOOK=")]) == (False, [])
     kept = b"".join(path.read_bytes() for path in tmp_path.glob("runs/**/*") if path.is_file())
     assert b"s3cr3t" not in kept + b"".join(path.read_bytes() for path in (tmp_path / "traces").iterdir())
 
