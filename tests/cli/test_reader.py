@@ -106,7 +106,7 @@ def test_the_reader_reads_what_typer_reads_or_nothing(command, capsys):
     @SETTINGS
     @given(pieces(command))
     def check(words):
-        given = reader.read(command, words, reader.Context(OPTIONS))
+        given = reader.read(command, words, reader.CommandContext(OPTIONS))
         if given is not None:
             expected = typer_reads(command, words)
             assert expected is not None, f"Typer refuses {words}"
@@ -120,7 +120,7 @@ def test_the_reader_reads_every_example(typed):
     words = shlex.split(typed.partition(" > ")[0])[1:]
     command = words[0] if words[0] in COMMANDS else " ".join(words[:2])
     rest = words[len(command.split()) :]
-    given = reader.read(command, rest, reader.Context(OPTIONS))
+    given = reader.read(command, rest, reader.CommandContext(OPTIONS))
     assert given is not None
     assert complete(command, given) == complete(command, typer_reads(command, rest))
 
@@ -129,7 +129,7 @@ def test_the_reader_reads_every_example(typed):
     "words", [["--", "--odd"], ["-"], ["a", "--sarif=f"], ["--sarif", "--json", "a"], ["a", "--json", "--json"], [""]]
 )
 def test_the_reader_reads_lines_that_only_look_odd(words):
-    given = reader.read("validate", words, reader.Context(OPTIONS))
+    given = reader.read("validate", words, reader.CommandContext(OPTIONS))
     assert given is not None
     assert complete("validate", given) == complete("validate", typer_reads("validate", words))
 
@@ -152,7 +152,7 @@ def test_the_reader_reads_lines_that_only_look_odd(words):
     ],
 )
 def test_the_reader_leaves_the_rest_to_typer(command, words):
-    assert reader.read(command, words, reader.Context(OPTIONS)) is None
+    assert reader.read(command, words, reader.CommandContext(OPTIONS)) is None
 
 
 def test_every_command_is_in_the_table_with_types_the_reader_knows():
