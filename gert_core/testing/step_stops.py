@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import pytest
 
-from gert_core.api import ErrorKind
+from gert_core.api import ErrorKind, RunError
 from gert_core.engine.cancel import Stop
 from gert_core.engine.progress import Progress
 from gert_core.testing.console import ScriptedConsole
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gert_core.testing.running import GertRunner, Ran
 
 _CANCELS: Final = 8
+_LET_GO: Final = 2.0
+"""Seconds in which the lock of a killed process is free."""
 _SOON: Final = 8.0
 """Seconds in which a stopped step has ended, with the 5 seconds that a program is given after TERM."""
 
@@ -61,7 +63,17 @@ class StopConformance(StepTypeCase):
     def _finish(self, runner: GertRunner, run_id: str) -> Ran:
         """Return the end of a run: resumed, or as it is when it was killed after its last event."""
         found = runner.read(run_id)
-        return found if found.result.state.over else self._resume(runner, run_id)
+        if found.result.state.over:
+            return found
+        until = time.monotonic() + _LET_GO
+        while True:
+            try:
+                return self._resume(runner, run_id)
+            except RunError as error:
+                # The kill may have come between fork and exec of a program, which has the lock until it is executed.
+                if error.kind != ErrorKind.RUN_LOCKED or time.monotonic() > until:
+                    raise
+            time.sleep(0.02)
 
     def test_a_cancel_before_any_step_changes_nothing(self, runner: GertRunner) -> None:
         whole = self._real(runner)
