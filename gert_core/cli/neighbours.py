@@ -7,7 +7,7 @@ from typing import Final
 _NEIGHBOURS: Final = {
     "exec RUNBOOK": ("run", "apply", "play", "playbook", "start", "execute", "launch", "deploy", "up", "go", "do"),
     "validate FILE": ("lint", "check", "verify", "syntax-check", "fmt", "compile"),
-    "exec RUNBOOK --mode dry-run": ("plan", "dry-run", "dryrun", "preview", "simulate", "diff"),
+    "exec RUNBOOK --mode dry-run": ("plan", "dry-run", "dryrun", "preview", "simulate"),
     "exec RUNBOOK --mode replay --scenario NAME": ("replay",),
     "runs list": ("ps", "list", "ls", "history", "executions", "jobs", "job", "get"),
     "runs logs ID": ("log", "logs", "output", "tail"),

@@ -29,6 +29,7 @@ class Recordings:
         self._wanted: Wanted | None = None
         self._project: Project | None = None
         self._begun = False
+        self._remembered = False
 
     def start(self, runbook: Path, *, mode: str, project: Project | None) -> Recordings:
         """Refuse a directory that cannot be that of a recording, before anything is run."""
@@ -46,7 +47,7 @@ class Recordings:
 
     def begin(self, recorded: RecordedRun, project: Project | None) -> None:
         """Take up a run that is resumed; a directory that is given now stands for the one it remembers."""
-        self._project = project
+        self._project, self._remembered = project, "record" in recorded.meta
         if self._given is None or self._begun:
             return
         from gert_core.scenarios.recording.wanted import remember
@@ -58,9 +59,7 @@ class Recordings:
 
     def end(self, run: Run) -> Recording | None:
         """Record a run that this process executed, if that is wanted."""
-        if self._wanted is None and run.facts.resumption is None:
-            return None
-        if self._wanted is None and not _remembers(run):
+        if self._wanted is None and not self._remembered:
             return None
         from gert_core.scenarios.recording.wanted import record_ended
 
@@ -76,17 +75,6 @@ class Recordings:
         registry = registry_for(self._project, options, warn=False)
         to, project = self._wanted.to if self._wanted is not None else None, self._project
         return record_old(store, run_id, to, registry=registry, project=project, environ=options.environ)
-
-
-def _remembers(run: Run) -> bool:
-    """Return whether a resumed run was started to be recorded; it costs a look at a small file."""
-    from gert_core.api.errors import GertError
-    from gert_core.runs.meta import read_meta
-
-    try:
-        return run.facts.stored is not None and "record" in read_meta(run.facts.stored)
-    except (GertError, OSError):
-        return False
 
 
 __all__ = ["AUTO", "Recordings"]

@@ -142,8 +142,9 @@ CASES = {
         "command 'odd'",
     ),
 }
-ELSEWHERE = {"gert_trace_event", "StepType.gate"}
-"""Those with tests of their own: observers, and gates in `test_approval_step.py`."""
+ELSEWHERE = {"gert_trace_event", "StepType.gate", "gert_checks", "Check.run", "Notifier.send"}
+"""Those with tests of their own: observers, gates in `test_approval_step.py`, checks in `test_doctor_checks.py`, and
+notifiers in `test_notifications.py`."""
 QUIET = {"TransportSession.close", "ApprovalSession.close"}
 
 

@@ -507,7 +507,7 @@ def test_no_address_or_key_is_in_the_trace_the_outbox_the_list_or_what_is_printe
     for secret in (b"PS3CRET", b"s3cr3t", key.encode()):
         assert secret not in kept
     seen = (tmp_path / "seen").read_text()
-    assert "HOOK" not in seen  # no tool gets what only notifications need
+    assert not [line for line in seen.splitlines() if line.startswith("HOOK=")]  # no tool gets what only they need
     assert "SIGNING_KEY" not in seen
 
 

@@ -152,15 +152,15 @@ def test_a_project_file_that_is_no_readable_file_stops_every_command(tmp_path, k
     place = tmp_path / "inner"
     place.mkdir()
     kind(tmp_path if above else place)
-    with project(place) as gert:
-        scenario = place / "scenarios/book/one"
-        scenario.mkdir(parents=True)
-        (scenario / "test.yaml").touch()
-        for argv in COMMANDS:
-            said = gert(*argv)
-            assert said.code == 2, (argv, said.all)
-            assert "gert-project.yaml" in said.err
-            assert "Traceback" not in said.err
+    gert = project(place)
+    scenario = place / "scenarios/book/one"
+    scenario.mkdir(parents=True)
+    (scenario / "test.yaml").touch()
+    for argv in COMMANDS:
+        said = gert(*argv)
+        assert said.code == 2, (argv, said.all)
+        assert "gert-project.yaml" in said.err
+        assert "Traceback" not in said.err
     assert not (place / "done").exists()
     assert not gert.runs()
 

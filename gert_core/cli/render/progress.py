@@ -99,7 +99,8 @@ class TerminalProgress(StepLines):
             self._caught = None
         self._screen.close()
         if self._stream is not self._given:
-            self._stream.close()
+            with suppress(OSError):  # the terminal was closed, and what was not written to it yet is lost
+                self._stream.close()
             self._stream = self._screen.stream = self._given
 
     def end(self, data: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from gert_core.runs.moved import refuse_moved
 from gert_core.trace.recovery import CheckedTrace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import ExitStack
 
     from gert_core.api import Lease, RunStore, StoredRun
@@ -36,6 +36,8 @@ class RecordedRun(Struct, frozen=True, kw_only=True, eq=False):
     recorded: Recorded
     end: TraceEnd
     seals: Sequence[Seal]
+    meta: Mapping[str, Any]
+    """What ``meta.json`` said as it was read."""
 
     @property
     def run_id(self) -> str:
@@ -83,6 +85,7 @@ def read_run(store: RunStore, run_id: str, stack: ExitStack, *, alone: bool = Fa
         recorded=recorded,
         end=events.end,
         seals=tuple(events.seals),
+        meta=meta,
     )
 
 
