@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 GRACE: Final = 12.0
 """Seconds after cancel in which a run ends by itself: children get 5 to end before they are killed."""
+_ABANDONING: Final = 5.0
+"""Seconds in which the end of a run that is abandoned is written."""
 
 
 class HostedRun:
@@ -74,6 +76,7 @@ class HostedRun:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._end: Mapping[str, Any] | None = None
+        self._abandoned = False
 
     @property
     def view(self) -> RunView:
@@ -142,6 +145,7 @@ class HostedRun:
         run = self._run
         if self.done or run is None:
             return
+        self._abandoned = True
         run.services.children.kill()
         with suppress(GertError):
             run.abandon()
@@ -159,6 +163,8 @@ class HostedRun:
             except BaseException as error:
                 data = self._error(error)
             break
+        if self._abandoned:  # its programs were killed, and who did so tells the end; a step fails by that meanwhile
+            self._ended.wait(_ABANDONING)
         self._finish(data)
         self.stop.close()
         self.leave.close()
