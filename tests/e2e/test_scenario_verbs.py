@@ -7,7 +7,6 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from faulty import Faulty
 from shell import Shell
 
 from gert_core.scenarios.recording.scan import hits_in
@@ -42,18 +41,9 @@ TOOL = {
 }
 
 
-MODULES = ("gert_core.scenarios.diffing.diff", "gert_core.scenarios.recording.wanted", "gert_core.scenarios.run")
-
-
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory):
-    with Faulty(tmp_path_factory.mktemp("warm"), modules=MODULES) as server:
-        yield server
-
-
 @pytest.fixture
-def shell(tmp_path, warm) -> Shell:
-    made = Shell(tmp_path, server=warm)
+def shell(tmp_path) -> Shell:
+    made = Shell(tmp_path)
     made.program("look", "echo $1")
     made.tool("look", '["look", "{{ .item }}"]', **TOOL)
     made.write("book.yaml", BOOK)
