@@ -6,11 +6,13 @@ import io
 import re
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from screens import OnScreen
 from shell import Shell, wait_for
 
+from gert_core.cli.render.caught import Caught
 from gert_core.cli.render.progress import TerminalProgress
 from gert_core.engine.progress import StepInfo
 
@@ -208,6 +210,18 @@ def test_a_run_that_is_interrupted_twice_leaves_the_screen_in_order(shell):
     assert f"next: gert resume --run {run}  # resume the run where it stopped" in shown
     (shell.root / "go").touch()
     assert "resolved (ok)" in shell.gert("resume", "--run", run).stdout
+
+
+def test_the_screen_is_closed_once_by_two_threads(tmp_path):
+    """The second interrupt closes it while the run that it ends closes it too; each descriptor is given back once."""
+    with (tmp_path / "terminal").open("w", encoding="utf-8") as stream:
+        progress = TerminalProgress(io.StringIO())
+        progress._caught = Caught([stream.fileno()], lambda _: time.sleep(0.3), str)
+        stream.write("something to print\n")
+        stream.flush()
+        with ThreadPoolExecutor() as pool:
+            ends = [pool.submit(progress.close) for _ in range(2)]
+            assert [end.result(5) for end in ends] == [None, None]
 
 
 def test_ten_mebibytes_are_shown_by_their_last_line(shell):

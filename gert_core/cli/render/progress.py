@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -56,6 +57,7 @@ class TerminalProgress(StepLines):
         self._live = Live(self._stream, self._titled)
         self._draws = live
         self._caught: Caught | None = None
+        self._closing = threading.Lock()
         self._verbose = verbose
         self._start, self._again = start, again
         self.watches = live or verbose > 0
@@ -92,16 +94,17 @@ class TerminalProgress(StepLines):
         self._screen.hold(held)
 
     def close(self) -> None:
-        """Remove the block from the screen."""
-        self._ticker.end()
-        if self._caught is not None:
-            self._caught.end()
-            self._caught = None
-        self._screen.close()
-        if self._stream is not self._given:
-            with suppress(OSError):  # the terminal was closed, and what was not written to it yet is lost
-                self._stream.close()
-            self._stream = self._screen.stream = self._given
+        """Remove the block from the screen; a second interrupt may do it while the run that it ends does it too."""
+        with self._closing:
+            self._ticker.end()
+            if self._caught is not None:
+                self._caught.end()
+                self._caught = None
+            self._screen.close()
+            if self._stream is not self._given:
+                with suppress(OSError):  # the terminal was closed, and what was not written to it yet is lost
+                    self._stream.close()
+                self._stream = self._screen.stream = self._given
 
     def end(self, data: Mapping[str, Any]) -> None:
         """Take how the run ended, which is told by its result."""
