@@ -6,6 +6,7 @@ build wheels and try them in environments of their own.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -74,7 +75,17 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def tests(session: nox.Session) -> None:
     """Core, command line, whole runs, faults, the repository's promises; `isolated` runs the tests of the members."""
     workers = (os.cpu_count() or 1) + 1  # one more than processors: tests wait for what they start much of the time
-    session.run(sys.executable, "-m", "pytest", "-n", str(workers), *(session.posargs or ["tests"]))
+    pytest = [sys.executable, "-m", "pytest"]
+    try:
+        session.run(*pytest, "--cache-clear", "-n", str(workers), *(session.posargs or ["tests"]))
+    except CommandFailed:
+        failed = _last_failed()
+        if session.posargs or not 0 < len(failed) <= _FEW:
+            raise
+        # Thousands of tests start real processes on a busy machine. Few that fail there get a second try one by one;
+        # they are named either way, since a test that passes the second time is a fault of the test or a race in gert.
+        session.warn(f"failed the first time, tried once more alone: {', '.join(failed)}")
+        session.run(*pytest, "--last-failed", *failed)
 
 
 @nox.session(venv_backend="none")
@@ -276,6 +287,20 @@ def lowest(session: nox.Session) -> None:
 _TYPED = ("completion_verb", "help_layout", "plugins_verb", "reader", "schema_verb", "test_verb", "validate_verb")
 _TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
 _PYTEST = ("--import-mode=importlib", "-q", "-W", "error", "-o", "pythonpath=tests/support")
+
+
+_FEW = 3
+"""How many tests may get a second try."""
+
+
+def _last_failed() -> list[str]:
+    """Return the tests that failed in the last run of pytest; nothing when it could not even collect them."""
+    try:
+        text = (ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    names = sorted(json.loads(text))
+    return names if all("::" in name for name in names) else []
 
 
 def _first_line() -> str:
