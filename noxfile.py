@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -198,22 +200,20 @@ def bare(session: nox.Session) -> None:
     assert _gert(session, "plugins", "list", "--json").strip() == '{"plugins": []}'
 
 
-@nox.session(requires=["build"])
+@nox.session(venv_backend="none", requires=["build"])
 def isolated(session: nox.Session) -> None:
     """Every plugin's own tests with the core alone; `nox -s isolated -- NAME...` takes some of them."""
+    members = [m for m in _members() if m.name != "gert" and (not session.posargs or m.name in session.posargs)]
+    members.sort(key=lambda member: sum(f.stat().st_size for f in member.glob("tests/**/*.py")), reverse=True)
     failed = []
-    for member in _members():
-        if member.name == "gert" or (session.posargs and member.name not in session.posargs):
-            continue
-        _fresh(session)
-        extra = "[testing]" if "testing" in _project(member).get("optional-dependencies", {}) else ""
-        _install(session, f"{member.name}{extra}", "gert-core[testing]", *_TOOLS)
-        try:
-            _pytest(session, member, "-n", "auto")
-        except CommandFailed:
-            failed.append(member.name)
-        else:
-            session.log(f"{member.name}: ok")
+    # Members side by side, each without helpers of its own: starting those takes longer than most of the tests do.
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(os.cpu_count()) as pool:
+        for member, problem in zip(members, pool.map(partial(_alone, Path(place)), members), strict=True):
+            if problem is None:
+                session.log(f"{member.name}: ok")
+            else:
+                failed.append(member.name)
+                session.warn(f"{member.name}:\n{problem}")
     if failed:
         session.error(f"failed alone: {', '.join(failed)}")
 
@@ -318,6 +318,29 @@ def _project(member: Path) -> dict[str, Any]:
     return data
 
 
+def _alone(place: Path, member: Path) -> str | None:
+    """Run the tests of a member in an environment that has nothing else; return what was said when they fail."""
+    extra = "[testing]" if "testing" in _project(member).get("optional-dependencies", {}) else ""
+    venv, outside = place / f"{member.name}-venv", place / member.name
+    python = venv / "bin" / "python"
+    wanted = [f"{member.name}{extra}", "gert-core[testing]", *_TOOLS]
+    commands = [[sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable, str(venv)]]
+    commands += [[*commands[0][:3], "pip", "install", "--quiet", "-p", str(python), "-c", str(CONSTRAINTS), *wanted]]
+    if (member / "tests").is_dir():
+        _copy(outside, member / "tests")
+        commands += [[str(python), "-m", "pytest", *_PYTEST, "-p", "gert_core.testing", "tests"]]
+    where = outside / member.relative_to(ROOT)
+    where.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "VIRTUAL_ENV": str(venv), "PATH": f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    for command in commands:
+        ended = subprocess.run(command, cwd=where, env=env, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            return f"{shlex.join(command)}\n{ended.stdout}{ended.stderr}"
+    for folder in (venv, outside):
+        shutil.rmtree(folder)
+    return None
+
+
 def _fresh(session: nox.Session) -> None:
     """Take everything out of the environment again; making a new one would take longer."""
     session.run(
@@ -347,18 +370,22 @@ def _outside(session: nox.Session, *folders: Path) -> Path:
     """A copy of folders, and of what tests read, where the checkout is not on the way."""
     place = Path(session.create_tmp()).resolve() / "outside"
     shutil.rmtree(place, ignore_errors=True)
-    for folder in (*folders, ROOT / "docs", ROOT / "examples"):
-        target = place / folder.relative_to(ROOT)
-        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    _copy(place, *folders)
     return place
 
 
-def _pytest(session: nox.Session, member: Path, *options: str) -> None:
+def _copy(place: Path, *folders: Path) -> None:
+    for folder in (*folders, ROOT / "docs", ROOT / "examples"):
+        target = place / folder.relative_to(ROOT)
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+
+
+def _pytest(session: nox.Session, member: Path) -> None:
     if not (member / "tests").is_dir():
         return
     place = _outside(session, member / "tests")
     with session.chdir(place / member.relative_to(ROOT)):
-        session.run("python", "-m", "pytest", *_PYTEST, "-p", "gert_core.testing", *options, "tests", silent=True)
+        session.run("python", "-m", "pytest", *_PYTEST, "-p", "gert_core.testing", "tests", silent=True)
 
 
 def _versions(session: nox.Session, *names: str) -> str:
