@@ -59,6 +59,7 @@ class ApprovalProcess:
 
     ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``now`` is the
     run's clock, ``known`` what answers are checked against; ``submitted`` is told of a request that the provider has.
+    ``refused`` gives kind and message of a refusal that a scenario has instead of an answer.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class ApprovalProcess:
         now: Callable[[], datetime],
         known: Approvals,
         submitted: Callable[[ApprovalRequest], None] = lambda _: None,
+        refused: Callable[[], tuple[str, str] | None] = lambda: None,
     ) -> None:
         self._session = session
         self._blocking = blocking
@@ -79,6 +81,7 @@ class ApprovalProcess:
         self._now = now
         self._known = known
         self._submitted = submitted
+        self._refused = refused
 
     def decide(
         self,
@@ -196,6 +199,11 @@ class ApprovalProcess:
         """Decide without an answer: the ticket expired, is still open, or a blocking provider gave up."""
         if waiting.cancelled:
             return self._pending(state, "cancelled")
+        if (refused := self._refused()) is not None:
+            kind, message = refused
+            state.last = None
+            expired = kind == ErrorKind.APPROVAL_TIMEOUT
+            return self._resolve(state, approved=False, reason=kind, message=message, expired=expired)
         if waiting.expired:
             state.last = None
             return self._resolve(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Struct
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from gert_core.documents.fields import Category, Given, Model, OneOrMany, Text, no_items, usable_pattern
 
@@ -39,12 +39,38 @@ class StepResponse(Model):
     message: Given[str] = Field(default=None, description="The message of the failure.")
 
 
+NotGiven = Literal[
+    "approval_timeout",
+    "approval_no_answer",
+    "approval_unusable",
+    "approval_malformed",
+    "approval_stale",
+    "approval_unverified",
+    "signature_missing",
+    "signature_wrong",
+    "signature_algorithm",
+    "signature_key_missing",
+    "signature_key_unusable",
+]
+"""Why a request is refused that nobody rejected: the ticket expired, nobody could answer, or an answer was unusable."""
+
+
 class CannedApproval(Model):
-    """One approver's answer."""
+    """One approver's answer, or why there is none."""
 
     approved: bool = Field(description="Whether it was approved.")
     approver_id: Text = Field(default="replay", description="Who answered.")
     reason: Given[str] = Field(default=None, description="Why.")
+    kind: Given[NotGiven] = Field(
+        default=None,
+        description="With `approved: false`, why nobody approved it where nobody rejected it: the kind of the failure.",
+    )
+
+    @model_validator(mode="after")
+    def _kind_of_a_refusal(self) -> CannedApproval:
+        if self.approved and self.kind is not None:
+            raise ValueError(f"`kind: {self.kind}` tells why it was not approved, and it says `approved: true`")
+        return self
 
 
 class ScenarioModel(Model):
@@ -158,6 +184,7 @@ __all__ = [
     "TEST_FILE",
     "CannedApproval",
     "ExpectationModel",
+    "NotGiven",
     "Scenario",
     "ScenarioModel",
     "StepResponse",

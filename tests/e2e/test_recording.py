@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 
 import pytest
 from faulty import Faulty
@@ -165,11 +166,66 @@ def test_a_rejected_run_is_recorded(shell):
     replayed(shell, "one")
 
 
-def test_the_end_of_input_at_an_approval_replays_as_a_rejection(shell):
-    shell.book("- { id: change, type: tool, tool: change }", tools="change", meta=APPROVAL)
+NOT_APPROVED = """
+- id: gated
+  type: block
+  steps: [{ id: change, type: tool, tool: change }]
+  on_failure:
+    - { id: late, type: tool, tool: look, inputs: { item: a }, when: '{{ eq .failure.kind "approval_timeout" }}' }
+    - { id: alone, type: tool, tool: look, inputs: { item: b }, when: '{{ eq .failure.kind "approval_no_answer" }}' }
+    - { id: no, type: tool, tool: look, inputs: { item: c }, when: '{{ eq .failure.kind "approval_rejected" }}' }
+"""
+
+
+def not_approved(shell: Shell, reached: str) -> str:
+    """Hold a recording of a run without an approval against what it was; return its scenario."""
+    test = scenario_of(shell, "one", "test.yaml")
+    assert "unfaithful" not in test
+    assert [name for name in ("late", "alone", "no") if f"gated/1/{name}" in test] == [reached]
+    replayed(shell, "one")
+    return scenario_of(shell, "one")
+
+
+def test_an_approval_that_expired_is_recorded_as_that(shell):
+    gate = APPROVAL.replace("{ rules", "{ approval_timeout: 1s, rules")
+    shell.book(NOT_APPROVED, tools="change, look", meta=gate)
+    shell.gert("exec", "book.yaml", "--record", "one", "--approval", "inbox", code=None)  # on a busy machine it is over
+    time.sleep(1.1)
+    shell.gert("resume", "latest", code=1)
+    text = not_approved(shell, "late")
+    assert "kind: approval_timeout" in text
+    assert "without a decision" in text
+    assert "approver_id" not in text
+
+
+def test_the_end_of_input_at_an_approval_is_recorded_as_that(shell):
+    shell.book(NOT_APPROVED, tools="change, look", meta=APPROVAL)
     ran = shell.json("exec", "book.yaml", "--record", "one", "--approval", "stdin", stdin="\n", code=1)
     assert ran["record"]["written"] is True, ran["record"]
-    replayed(shell, "one")
+    assert "kind: approval_no_answer" in not_approved(shell, "alone")
+
+
+def test_a_rejection_is_recorded_with_who_rejected(shell):
+    shell.book(NOT_APPROVED, tools="change, look", meta=APPROVAL)
+    shell.json("exec", "book.yaml", "--record", "one", stdin="n alice: not today\n", code=1)
+    text = not_approved(shell, "no")
+    assert "approver_id: alice" in text
+    assert "not today" in text
+    assert "kind:" not in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("{ approved: true, kind: approval_timeout }", "`kind: approval_timeout` tells why it was not approved"),
+        ("{ approved: false, kind: too_late }", "approval_timeout"),
+    ],
+)
+def test_a_kind_of_refusal_that_makes_no_sense_is_an_error(shell, answer, told):
+    shell.book("- { id: change, type: tool, tool: change }", tools="change", meta=APPROVAL)
+    shell.write("scenarios/book/one/scenario.yaml", f"approvals: {{ change: [{answer}] }}\n")
+    shell.write("scenarios/book/one/test.yaml", "expected_status: failed\n")
+    assert told in shell.gert("test", "book.yaml", code=1).stdout
 
 
 EVIDENCE = """

@@ -196,7 +196,9 @@ class ReplayBackend:
         if name is None:
             request = replace(request, min_approvers=1, exclude_actor=False, approvers=())
         session = _ScenarioApprovals(answers, request)
-        process = approval_process(execution, session, blocking=False, now=lambda: self._clock)
+        process = approval_process(
+            execution, session, blocking=False, now=lambda: self._clock, refused=lambda: session.refused
+        )
         # A scenario cannot contain a signature for a ticket id that is new in every run.
         return process.decide(replace(request, require_signed=False), deadline=execution.frame.deadline)
 
@@ -266,6 +268,8 @@ class _ScenarioApprovals:
     def __init__(self, answers: Iterator[CannedApproval], request: ApprovalRequest) -> None:
         self._answers = answers
         self._request = request
+        self.refused: tuple[str, str] | None = None
+        """Kind and message of a refusal that is not the answer of a person."""
 
     def submit(self, request: ApprovalRequest) -> ApprovalTicket:
         return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
@@ -274,6 +278,9 @@ class _ScenarioApprovals:
         del deadline
         given = next(self._answers, None)
         if given is None:
+            return None
+        if given.kind is not None:
+            self.refused = given.kind, given.reason or f"the scenario says {given.kind}"
             return None
         return ApprovalResponse(
             ticket_id=ticket.ticket_id,

@@ -204,7 +204,12 @@ def checked_against(execution: StepExecution) -> Approvals:
 
 
 def approval_process(
-    execution: StepExecution, session: ApprovalSession, *, blocking: bool, now: Callable[[], datetime]
+    execution: StepExecution,
+    session: ApprovalSession,
+    *,
+    blocking: bool,
+    now: Callable[[], datetime],
+    refused: Callable[[], tuple[str, str] | None] = lambda: None,
 ) -> ApprovalProcess:
     """Return the approval process for one request of a step, over the session of a provider."""
 
@@ -220,6 +225,7 @@ def approval_process(
         now=now,
         known=checked_against(execution),
         submitted=lambda request: execution.services.progress.submitted(execution.info, request),
+        refused=refused,
     )
 
 

@@ -42,8 +42,11 @@ def _answers(step: TakenStep, masks: Placeholders) -> list[dict[str, Any]]:
     return [
         {
             "approved": answer.approved,
-            "approver_id": masks.put(answer.approver_id),
-            **({} if answer.reason is None else {"reason": masks.put(answer.reason)}),
+            **{
+                name: masks.put(value)
+                for name in ("approver_id", "kind", "reason")
+                if (value := getattr(answer, name)) is not None
+            },
         }
         for answer in step.answers or ()
     ]

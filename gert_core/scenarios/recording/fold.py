@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from msgspec import Struct, field
 
 from gert_core.api.events import EventType
+from gert_core.documents.scenario import NotGiven
 from gert_core.runs.fold import Fold
 from gert_core.scenarios.visits import Visits
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 _COUNTS: Final = ("counted", "rejected")
 """The results of answers to a ticket that had an effect."""
-UNANSWERED: Final = "unanswered"
-"""Who refused a request that was not answered at all."""
+_NOT_GIVEN: Final = get_args(NotGiven)
+_NOBODY: Final = "nobody"
+"""Who is named where a trace has a rejection without a name."""
 
 
 class TakenResult(Struct, kw_only=True):
@@ -36,8 +38,10 @@ class TakenAnswer(Struct, kw_only=True):
     """One answer to the ticket of a step."""
 
     approved: bool
-    approver_id: str
+    approver_id: str | None = None
     reason: str | None = None
+    kind: str | None = None
+    """Why it was refused, where nobody rejected it."""
 
 
 class TakenStep(Struct, kw_only=True):
@@ -138,16 +142,14 @@ class Taken:
     def _responded(self, step: TakenStep, event: TraceEvent) -> None:
         data = event.data
         if data.get("result") in _COUNTS and (known := step.tickets.get(str(data.get("ticket_id")))) is not None:
-            known.append(_answer(data))
+            known.append(_answer(data, kind=data.get("problem")))
 
     def _resolved(self, step: TakenStep, event: TraceEvent) -> None:
         """Note a refusal that no answer tells of: there was none in time, or nothing to give one with."""
         data = event.data
         known = step.tickets.get(str(data.get("ticket_id")))
         if known is not None and data.get("approved") is False and not any(not answer.approved for answer in known):
-            reason = data.get("message") or data.get("reason")
-            who = str(data.get("approver_id") or UNANSWERED)
-            known.append(TakenAnswer(approved=False, approver_id=who, reason=None if reason is None else str(reason)))
+            known.append(_answer(data, kind=data.get("reason")))
 
     def _voided(self, step: TakenStep, event: TraceEvent) -> None:
         step.tickets.pop(str(event.data.get("ticket_id")), None)
@@ -186,14 +188,19 @@ class Taken:
         )
 
 
-def _answer(data: Mapping[str, Any]) -> TakenAnswer:
+def _answer(data: Mapping[str, Any], *, kind: object) -> TakenAnswer:
     approved, reason = data.get("approved") is True and data.get("result") == _COUNTS[0], data.get("reason")
-    if not approved and reason is None and data.get("message"):
-        reason = data["message"]
+    who = data.get("approver_id") or None
+    if approved or kind not in _NOT_GIVEN:
+        return TakenAnswer(
+            approved=approved, approver_id=str(who or _NOBODY), reason=None if reason is None else str(reason)
+        )
+    told = data.get("message")
     return TakenAnswer(
-        approved=approved,
-        approver_id=str(data.get("approver_id") or UNANSWERED),
-        reason=None if reason is None else str(reason),
+        approved=False,
+        approver_id=None if who is None else str(who),
+        reason=None if told is None else str(told),
+        kind=str(kind),
     )
 
 
