@@ -170,6 +170,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "new plugin": (
         ("gert new plugin step-sleep", "a step type"),
         ("gert new plugin approval-chat", "a way to ask for approvals"),
+        ("gert new plugin notify-chat", "a way to tell people how runs end"),
         ("gert new plugin policy-acme", "rules for everybody"),
         ("gert new plugin guard-acme", "checks of runbooks, and rules that depend on the project"),
     ),

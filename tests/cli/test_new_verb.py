@@ -13,7 +13,9 @@ from importlib.util import find_spec
 import pytest
 from repository import ROOT
 
-KINDS = ["approval", "command", "guard", "input", "policy", "signature", "step", "tools", "transport"]
+from gert_core.testing.receivers import Receiver
+
+KINDS = ["approval", "command", "guard", "input", "notify", "policy", "signature", "step", "tools", "transport"]
 K16 = ROOT / "tests" / "data" / "k16"
 
 
@@ -280,7 +282,7 @@ actions:
 
 
 def test_the_installed_plugins_work_together(installed, monkeypatch):
-    """Input, step, transport, signature, guard, policy and approval provider in runs of the command line."""
+    """Input, step, transport, signature, guard, policy, approval provider and notifier in runs of the command line."""
     monkeypatch.setenv("ACME_TWO_OWNER", "Ada")
     (installed / "tools").mkdir(exist_ok=True)
     (installed / "tools" / "inner.tool.yaml").write_text(TOOL % "")
@@ -301,5 +303,10 @@ def test_the_installed_plugins_work_together(installed, monkeypatch):
     (installed / "all.yaml").write_text(BOOK % ("inner", "inner") + "extensions: {owner: platform}\n")
     done = inside(installed, "gert_core", "exec", "all.yaml", "--approval", "acme-two")
     assert "Approval pending" in done.stdout + done.stderr, done.stderr
-    (ticket,) = installed.glob("runs/*/acme-two/*.json")
+    (installed / "gert-project.yaml").write_text("notify: [{on: approval_pending, acme-two: env/ADDRESS}]\n")
+    with Receiver() as receiver:
+        done = inside(installed, "gert_core", "exec", "all.yaml", "--approval", "acme-two", ADDRESS=receiver.url())
+    (installed / "gert-project.yaml").unlink()
+    assert receiver.got[0].document["line"] == "all waits for approval: step line", done.stderr
+    ticket, *_ = installed.glob("runs/*/acme-two/*.json")
     assert json.loads(ticket.read_text())["step_id"] == "line"

@@ -118,6 +118,17 @@ def test_the_outcome_is_posted_after_the_result_is_printed(gert, store):
     }
 
 
+def test_what_is_told_has_the_address_of_the_run_when_the_project_says_where_runs_are_shown(gert, tmp_path):
+    (tmp_path / "gert-project.yaml").write_text(
+        f"{PROJECT}notifiers: {{webhook: {{base_url: 'https://runs.test/gert/'}}}}\n"
+    )
+    with Receiver() as receiver:
+        run_id = gert("exec", "book.yaml", "--json", HOOK=receiver.url()).document["run_id"]
+    told = receiver.got[0].document
+    assert told["url"] == f"https://runs.test/gert/runs/{run_id}"
+    assert told["text"].endswith(f"\n{told['url']}")
+
+
 # -- what is owed ------------------------------------------------------------------------------------------------
 
 FAILS = """\

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 from repository import ROOT, project_of
 
-KINDS = ["approval", "command", "guard", "input", "policy", "signature", "step", "tools", "transport"]
+KINDS = ["approval", "command", "guard", "input", "notify", "policy", "signature", "step", "tools", "transport"]
 # Whose it is and where it is kept is for its author to say.
 PERSONAL = {"license-files", "authors", "classifiers", "urls"}
 
@@ -24,7 +24,7 @@ def test_a_plugin_has_the_shape_of_a_member(tmp_path, kind):
     gert("new", "plugin", f"gert-{kind}-acme", cwd=tmp_path)
     directory = tmp_path / f"gert-{kind}-acme"
     data = tomllib.loads((directory / "pyproject.toml").read_text())
-    member = project_of(ROOT / "plugins" / "gert-step-end")
+    member = project_of(ROOT / "plugins" / ("gert-notify-slack" if kind == "notify" else "gert-step-end"))
     shared = [key for key in data["project"] if key != "optional-dependencies"]
     assert shared == [key for key in member["project"] if key not in PERSONAL]
     assert data["build-system"] == member["build-system"]

@@ -24,12 +24,15 @@ _SUMMARIES: Final = {
     "command": "The command gert @name@.",
     "guard": "Guards runs by the rules of @name@.",
     "input": "Reads inputs from @name@.",
+    "notify": "Tells people of runs by @name@.",
     "policy": "The rules of @name@ for every run.",
     "signature": "Signs traces and approvals by @name@.",
     "step": "A runbook step @name@.",
     "tools": "Tools of @name@.",
     "transport": "Reaches tools by @name@.",
 }
+_NEEDS: Final = {"notify": ("gert-http",)}
+"""The distributions of gert that a kind of plugin needs besides the core."""
 
 
 def new_runbook(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as restart-web.")]) -> int:
@@ -122,12 +125,14 @@ def _names(kind: str, name: str, *, distribution: str) -> dict[str, str]:
 
     major, minor, *_ = __version__.split(".")
     identifier = name.replace("-", "_")
+    bounds = f">={major}.{minor},<{major}.{int(minor) + 1}"
     return {
         "distribution": distribution,
         "package": distribution.replace("-", "_"),
         "point": distribution.removeprefix("gert-"),
         "summary": _SUMMARIES[kind].replace("@name@", name),
-        "bounds": f">={major}.{minor},<{major}.{int(minor) + 1}",
+        "bounds": bounds,
+        "dependencies": ", ".join(f'"{needed}{bounds}"' for needed in ("gert-core", *_NEEDS.get(kind, ()))),
         "word": identifier if kind == "step" else name,
         "WORD": identifier.upper(),
         "Class": "".join(part.title() for part in identifier.split("_")),
