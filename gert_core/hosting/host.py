@@ -89,6 +89,7 @@ class Host(Documents, Looking):
         trace: str | Path | None = None,
         notify: Sequence[str | Path] = (),
         record: str | None = None,
+        fail_on: Sequence[str] | None = None,
         on_notice: OnNotice | None = None,
     ) -> HostedRun:
         """Start a run in a thread of its own; raise ``GertError`` for everything that is known before it runs.
@@ -96,8 +97,9 @@ class Host(Documents, Looking):
         ``approval`` is a provider; None is the project's, else ``host``: tickets as in the inbox, for which the run
         waits. ``questions`` are ``ask``, ``suspend`` or ``fail``; None is ``ask`` with ``on_notice``, else
         ``suspend``. ``trace`` is another file for the trace, ``notify`` are files with rules about who is told,
-        ``record`` is the name or the directory of the scenario that the run is kept as when it ends. It returns
-        before the first step, or while the run asks for an input.
+        ``record`` is the name or the directory of the scenario that the run is kept as when it ends, ``fail_on`` are
+        the categories of outcomes that the run remembers as failures; None: those of the project. It returns before
+        the first step, or while the run asks for an input.
         """
         path = self._site.path(runbook)
         if not path.is_file():
@@ -112,6 +114,7 @@ class Host(Documents, Looking):
             "cwd": self._site.directory(self._site.root),
             "trace": None if trace is None else self._site.path(trace),
             "notify": tuple(map(self._site.path, notify)),
+            "fail_on": None if fail_on is None else tuple(fail_on),
         }
         people = HostPeople(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
 

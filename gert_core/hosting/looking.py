@@ -94,5 +94,16 @@ class Looking:
             deliverer = Deliverer(self._site.store, registry=self._site.registry, environ=self._site.environ)
             return [told.to_json() for told in deliverer.deliver(stored, effort=Effort(tries=tries))]
 
+    def flush(self) -> Iterator[dict[str, Any]]:
+        """Deliver what all runs of the store owe people and is due, one try each, and yield what became of it.
+
+        It is what ``gert notify flush`` does, as far as it is asked for: ten seconds at most for each run.
+        """
+        from gert_core.hosting.flushing import flush
+
+        site = self._site
+        for told in flush(site.store, registry=site.registry, environ=site.environ):
+            yield told.to_json()
+
 
 __all__ = ["Looking"]

@@ -9,18 +9,22 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import gert_watch
 import pytest
+from gert_watch import telling
 from gert_watch.command import WatchOptions, read
 from gert_watch.lines import line_of, seconds
+from gert_watch.loop import Watch
 
 from gert_core.api import UsageError
+from gert_core.runs import outbox, owed
 from gert_core.testing.conformance import CommandConformance
-from gert_core.testing.receivers import Receiver
+from gert_core.testing.receivers import HANG, Receiver
 
 BOOK = """\
 apiVersion: kernel/v0
@@ -36,6 +40,7 @@ meta: { name: sh }
 contract: { effects: [host], idempotent: true }
 actions: { run: { argv: [sh, -c, "SCRIPT"] } }
 """
+UNITS = ("hours", "minutes", "seconds")
 LINE = r"\d\d:\d\d:\d\d  ✓ resolved \(service_healthy\)   \d+\.\ds"
 
 
@@ -179,6 +184,17 @@ def test_outcomes_stop_it_or_are_told_at_the_end(project, category, words, code,
     assert out.endswith(f"← stopping (--stop-on {category})\n") == (code == 1)
 
 
+@pytest.mark.parametrize(("words", "code"), [((), 4), (("--fail-on", "none"), 0), (("--fail-on", "needs_rca"), 0)])
+def test_the_project_says_which_outcomes_are_failures(project, tmp_path, words, code):
+    project.write("escalated")
+    (tmp_path / "gert-project.yaml").write_text("fail_on: [escalated]\n")
+    found, out, err = project.watch("--count", "1", *words)
+    assert (found, len(out.splitlines())) == (code, 1), out + err
+    (trace,) = (tmp_path / "traces").iterdir()
+    recorded = json.loads(trace.read_text().splitlines()[0])["data"].get("fail_on", [])
+    assert recorded == {(): ["escalated"], ("--fail-on", "needs_rca"): ["needs_rca"]}.get(words, [])
+
+
 def test_a_failure_stops_it_and_says_why(project):
     project.write(script="echo no route >&2; exit 3")
     code, out, err = project.watch()
@@ -284,6 +300,52 @@ def test_what_is_not_delivered_stops_nothing(project, tmp_path):
     assert receiver.got == []
 
 
+def test_what_was_not_delivered_is_tried_again_while_it_sleeps(project, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(telling, "AGAIN", 0.2)
+    monkeypatch.setattr(outbox, "_FIRST", 0.1)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gert-project.yaml").write_text("notify: [{on: resolved, webhook: env/HOOK}]\n")
+    with Receiver(answers=[500, 500, 500, 500, 200]) as receiver:
+        threading.Thread(target=lambda: (receiver.until(5, 30), os.kill(os.getpid(), signal.SIGTERM))).start()
+        words = ["health-check.yaml", "--interval", "1h"]
+        assert Watch(read(words), environ=project.environ | {"HOOK": receiver.url()}).watch() == 143
+    assert len({got.headers["gert-delivery"] for got in receiver.got}) == 1
+    assert "warning: webhook was not told of resolved: answered with 500" in capfd.readouterr().err
+
+
+def test_a_run_of_a_loop_that_was_killed_is_told_by_the_next_one(project, tmp_path, monkeypatch):
+    project.write(script="touch began; sleep 60")
+    (tmp_path / "gert-project.yaml").write_text("notify: [{on: interrupted, webhook: env/HOOK}]\n")
+    with project.start() as process:
+        until(tmp_path / "began", process)
+        process.kill()
+        process.communicate()
+    project.write()
+    monkeypatch.setattr(owed, "SILENT", 0.0)
+    monkeypatch.setattr(telling, "AGAIN", 0.2)
+    monkeypatch.chdir(tmp_path)
+    with Receiver() as receiver:
+        threading.Thread(target=lambda: (receiver.until(1, 30), os.kill(os.getpid(), signal.SIGTERM))).start()
+        words = ["health-check.yaml", "--interval", "1h"]
+        assert Watch(read(words), environ=project.environ | {"HOOK": receiver.url()}).watch() == 143
+    assert receiver.got[0].document["event"] == "interrupted"
+
+
+def test_a_receiver_that_hangs_delays_no_start_and_no_end(project, tmp_path):
+    (tmp_path / "gert-project.yaml").write_text("notify: [{on: resolved, webhook: env/HOOK}]\n")
+    with Receiver(answers=[HANG]) as receiver:
+        with project.start(HOOK=receiver.url()) as process:
+            lines = [process.stdout.readline() for _ in range(3)]
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)  # enough of it
+            _, err = process.communicate(timeout=30)
+        first, _, last = (timedelta(**dict(zip(UNITS, map(int, line[:8].split(":")), strict=True))) for line in lines)
+        assert (last - first).seconds < 8  # with three tries for each run it would be twenty
+    assert process.returncode == 130
+    assert "people may not have been told of all runs; `gert notify flush` tells them" in err
+
+
 # -- the command line --------------------------------------------------------------------------------------------
 
 
@@ -301,6 +363,7 @@ def test_what_is_not_delivered_stops_nothing(project, tmp_path):
         (["health-check.yaml", "--interval", "1s", "--config", "none.yaml"], "none.yaml does not exist"),
         (["health-check.yaml", "--interval", "1s", "--questions", "ask"], "gert watch never does"),
         (["health-check.yaml", "--interval", "1s", "--trace", "x"], "an option of gert exec only"),
+        (["health-check.yaml", "--interval", "1s", "--record", "x"], "--record names one recording"),
     ],
 )
 def test_what_does_not_make_sense_is_refused_before_anything_runs(project, monkeypatch, words, problem):

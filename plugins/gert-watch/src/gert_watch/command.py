@@ -55,7 +55,8 @@ class WatchOptions(Struct, frozen=True, kw_only=True):
     start: Mapping[str, Any]
     host: Mapping[str, Any]
     stop_on: tuple[str, ...] = ()
-    fail_on: tuple[str, ...] = ()
+    fail_on: tuple[str, ...] | None = None
+    """None: as the project says."""
     count: int | None = None
     pending_exit_code: int = 0
     notify: bool = True
@@ -82,6 +83,9 @@ def read(args: Sequence[str]) -> WatchOptions:
     start = dict(given.start)
     if start.setdefault("questions", "suspend") == "ask":
         raise UsageError("--questions ask asks, and gert watch never does; nothing was run", hint="leave it out")
+    if "record" in start:
+        hint = "set GERT_AUTO_RECORD=true or GERT_AUTO_RECORD=new, which records each run under its id"
+        raise UsageError("--record names one recording, and gert watch makes many runs; nothing was run", hint=hint)
     if "--config" in own:
         config = Path(str(own["--config"]))
         if not config.is_file():
@@ -93,7 +97,7 @@ def read(args: Sequence[str]) -> WatchOptions:
         start=start,
         host=given.host,
         stop_on=_categories("--stop-on", own.get("--stop-on")),
-        fail_on=_categories("--fail-on", own.get("--fail-on")),
+        fail_on=_categories("--fail-on", own["--fail-on"]) if "--fail-on" in own else None,
         count=None if "--count" not in own else _number("--count", own["--count"], least=1),
         pending_exit_code=_number("--pending-exit-code", own.get("--pending-exit-code", "0"), most=255),
         notify="--no-notify" not in own,

@@ -31,8 +31,6 @@ class Line(Struct, frozen=True, kw_only=True):
     stop: str = ""
     """Why the loop stops; empty: it goes on."""
     code: int = 0
-    fails: bool = False
-    """Whether ``--fail-on`` has its outcome."""
 
     def text(self, began: datetime) -> str:
         """Return the line of the run."""
@@ -58,7 +56,6 @@ def line_of(end: Mapping[str, Any], wanted: WatchOptions) -> Line:
             duration=duration,
             stop=stop,
             code=FAILED if stop else 0,
-            fails=category in wanted.fail_on,
         )
     failure = result.get("failure") or {}
     # A probe looks ahead: that something would fail is what it is for.

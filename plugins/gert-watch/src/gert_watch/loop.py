@@ -6,14 +6,13 @@ import shlex
 import signal
 import sys
 import time
-from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, RunError, UsageError
 from gert_core.hosting.host import Host
-from gert_core.kit.escaping import escape
 from gert_watch.lines import FAIL_ON, line_of
+from gert_watch.telling import Telling, note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +28,6 @@ _LATE: Final = 0.5
 """Seconds by which a start may be late and the next one is still on time."""
 _TRACED: Final = ("real", "probe")
 """The modes whose runs are kept, so that they have a trace."""
-_AGAIN: Final = 60.0
-"""Seconds between two tries of notifications that were not delivered."""
 
 
 class Signals:
@@ -70,41 +67,45 @@ class Watch:
     def __init__(self, wanted: WatchOptions, *, environ: Mapping[str, str]) -> None:
         self._wanted = wanted
         self._environ = environ
-        self._undelivered: dict[str, None] = {}
-        self._tried = 0.0
 
     def watch(self) -> int:
         """Start runs until something ends it, and return the exit code."""
+        with Signals() as signals, Host(environ=self._environ, **self._wanted.host) as host:
+            if not self._wanted.notify:
+                return self._loop(host, signals, None)
+            with Telling(host, signals=lambda: signals.count) as telling:
+                return self._loop(host, signals, telling)
+
+    def _loop(self, host: Host, signals: Signals, telling: Telling | None) -> int:
         wanted, number, failed, due = self._wanted, 0, False, 0.0
-        with Signals() as signals, Host(environ=self._environ, **wanted.host) as host:
-            while True:
-                moment = datetime.now().astimezone()
-                hosted = self._start(host, moment)
-                started = time.monotonic()
-                if started - due > _LATE:  # the first one, or the run before took longer than the interval
-                    due = started
-                end = self._wait(hosted, signals)
-                line = line_of(end, wanted)
-                failed = failed or line.fails
-                number += 1
-                _say(line.text(moment))
-                _explain(end)
-                if wanted.notify:
-                    self._notify(host, hosted.run_id, tries=3)
-                if line.stop:
-                    cancelled = end.get("result", {}).get("status") == "cancelled"
-                    return signals.exit_code if cancelled and signals.count > 1 else line.code
-                if signals.count:
-                    return signals.exit_code
-                if number == wanted.count:
-                    return FAIL_ON if failed else 0
-                due += wanted.interval
-                self._sleep(host, due, signals)
-                if signals.count:
-                    return signals.exit_code
+        while True:
+            moment = datetime.now().astimezone()
+            hosted = self._start(host, moment)
+            started = time.monotonic()
+            if started - due > _LATE:  # the first one, or the run before took longer than the interval
+                due = started
+            end = self._wait(hosted, signals)
+            line = line_of(end, wanted)
+            failed = failed or _fails(hosted, end)
+            number += 1
+            _say(line.text(moment))
+            _explain(end)
+            if telling is not None and hosted.run_id:
+                telling.tell(hosted.run_id)
+            if line.stop:
+                cancelled = end.get("result", {}).get("status") == "cancelled"
+                return signals.exit_code if cancelled and signals.count > 1 else line.code
+            if signals.count:
+                return signals.exit_code
+            if number == wanted.count:
+                return FAIL_ON if failed else 0
+            due += wanted.interval
+            _sleep(due, signals)
+            if signals.count:
+                return signals.exit_code
 
     def _start(self, host: Host, moment: datetime) -> HostedRun:
-        start = dict(self._wanted.start)
+        start = {**self._wanted.start, "fail_on": self._wanted.fail_on}
         if start.get("mode", "real") in _TRACED:
             start["trace"] = _trace(host, self._wanted.runbook, moment)
         start["approval"] = start.get("approval") or host.approval or "inbox"  # the host itself would wait for people
@@ -121,29 +122,23 @@ class Watch:
         while (end := hosted.wait(_LOOK)) is None:
             if signals.count and not told:
                 told = True
-                _note("stopping after this run; once more to cancel it")
+                note("stopping after this run; once more to cancel it")
             if signals.count > 1 and not cancelled:
                 cancelled = True
                 hosted.cancel(signal.Signals(signals.number).name)
         return end
 
-    def _sleep(self, host: Host, until: float, signals: Signals) -> None:
-        """Wait for the next start, and try meanwhile what was not delivered."""
-        while (left := until - time.monotonic()) > 0 and not signals.count:
-            if self._undelivered and time.monotonic() - self._tried >= _AGAIN:
-                for run_id in list(self._undelivered):
-                    self._notify(host, run_id, tries=1)
-                continue
-            time.sleep(min(left, _LOOK))
 
-    def _notify(self, host: Host, run_id: str, *, tries: int) -> None:
-        self._tried = time.monotonic()
-        self._undelivered.pop(run_id, None)
-        for told in host.notify(run_id, tries=tries) if run_id else ():
-            if told.get("status") == "failed":
-                self._undelivered[run_id] = None
-            if told.get("status") not in (None, "delivered"):
-                _note(f"warning: {told['notifier']} was not told of {told['event']}: {told['error']}")
+def _sleep(until: float, signals: Signals) -> None:
+    """Wait for the next start."""
+    while (left := until - time.monotonic()) > 0 and not signals.count:
+        time.sleep(min(left, _LOOK))
+
+
+def _fails(hosted: HostedRun, end: Mapping[str, Any]) -> bool:
+    """Return whether a run has an outcome that counts as a failure, by the command line or by its project."""
+    outcome, state = end.get("result", {}).get("outcome"), hosted.view.state if "result" in end else None
+    return state is not None and outcome is not None and outcome["category"] in state.fail_on
 
 
 def _trace(host: Host, runbook: Path, moment: datetime) -> Path | None:
@@ -163,26 +158,20 @@ def _trace(host: Host, runbook: Path, moment: datetime) -> Path | None:
 def _explain(end: Mapping[str, Any]) -> None:
     """Say why a run did not complete, and what to do about it."""
     if "error" in end:
-        _note(f"error: {end['error'].get('message')}")
+        note(f"error: {end['error'].get('message')}")
         return
     result = end["result"]
     if failure := result.get("failure"):
         where = f"step {failure['step_key']}: " if failure.get("step_key") else ""
-        _note(f"  {where}{failure['message']} ({failure['kind']})")
+        note(f"  {where}{failure['message']} ({failure['kind']})")
     for step in result.get("next", [])[:1]:
-        _note(f"  next: {shlex.join(step['command'])}")
+        note(f"  next: {shlex.join(step['command'])}")
 
 
 def _say(text: str) -> None:
     if sys.stdout is not None:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
-
-
-def _note(text: str) -> None:
-    with suppress(OSError, ValueError):
-        sys.stderr.write(f"{escape(text)}\n")
-        sys.stderr.flush()
 
 
 __all__ = ["Signals", "Watch"]
