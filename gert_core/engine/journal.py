@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, Principal, RunError
-from gert_core.runs.live import LiveFold
+from gert_core.runs.live import ORDERED, LiveFold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ SYSTEM: Final = KERNEL.to_json()
 BRANCH: Final = "branch"
 """The field of events written by one of several concurrent lists: its index, label and parent."""
 _BRANCH: Final = f',"{BRANCH}":'.encode()
+_ORDERED: Final = frozenset(ORDERED)
 
 
 def principal_of(actor: str) -> Principal:
@@ -37,7 +38,7 @@ class Journal:
     resumed run diverged, and the run stops before anything executes.
     """
 
-    __slots__ = ("_counts", "_fold", "_lock", "_recorded", "_takes", "observed", "writer")
+    __slots__ = ("_counts", "_fold", "_lock", "_order", "_recorded", "_takes", "observed", "writer")
 
     def __init__(self, writer: TraceWriter, recorded: Recorded | None = None) -> None:
         self.writer = writer
@@ -48,6 +49,7 @@ class Journal:
         self._takes = self._fold.takes
         self._counts: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
+        self._order = threading.Lock()
 
     @property
     def state(self) -> RunState:
@@ -73,18 +75,17 @@ class Journal:
                 data = {**data, BRANCH: branch}
         if self._recorded is not None and key is not None and not fresh and self._known(type, key, data, encoded):
             return
+        by = SYSTEM if principal is None or principal is KERNEL else principal.to_json()
         take = self._takes.get(type)
-        if take is not None:
-            data, encoded = self.writer.masked(data)
-        number = self.writer.add(
-            type,
-            data,
-            step_key=key,
-            principal=SYSTEM if principal is None or principal is KERNEL else principal.to_json(),
-            encoded=encoded,
-        )
-        if take is not None:
-            take(type, key, data, number)
+        if take is None:
+            self.writer.add(type, data, step_key=key, principal=by, encoded=encoded)
+            return
+        data, encoded = self.writer.masked(data)
+        if type not in _ORDERED:
+            take(type, key, data, self.writer.add(type, data, step_key=key, principal=by, encoded=encoded))
+            return
+        with self._order:  # else the state would list tickets of concurrent steps in another order than the trace
+            take(type, key, data, self.writer.add(type, data, step_key=key, principal=by, encoded=encoded))
 
     def close(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
         """Add the sealed last event of this process."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Take = Callable[[str, Any, Mapping[str, Any], int], None]
 
-_RARE: Final = (
+ORDERED: Final = (
     EventType.RUN_START,
     EventType.INPUT_RESOLVED,
     EventType.RUN_COMPLETE,
@@ -38,7 +38,7 @@ _RARE: Final = (
     EventType.RUN_SUMMARY,
     EventType.INPUT_RESOLVED,
 )
-"""Events that go through the fold as a reader's would."""
+"""Events that go through the fold as a reader's would, and in the same order; they are rare."""
 _RUNNING: Final = str(RunStatus.RUNNING)
 _STATUSES: Final = {str(status): str(status) for status in StepStatus}
 """One text for all steps of a status."""
@@ -62,7 +62,7 @@ class LiveFold:
         self.takes: dict[str, Take] = {
             EventType.STEP_START: self._step_start,
             EventType.STEP_COMPLETE: self._step_complete,
-            **dict.fromkeys(_RARE, self._feed),
+            **dict.fromkeys(ORDERED, self._feed),
         }
         """What to call with type, step key, data and number of an event that was written, by its type."""
 
@@ -103,4 +103,4 @@ class LiveFold:
                 parent.container = True
 
 
-__all__ = ["LiveFold"]
+__all__ = ["ORDERED", "LiveFold"]

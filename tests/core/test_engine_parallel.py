@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -344,3 +345,18 @@ def test_a_suspension_beats_a_failure_and_the_failure_is_told_at_the_end(lab):
     again = lab.runner.resume(ran.result.run_id)
     again.assert_failed("exit_code")
     assert [call.tool for call in lab.calls] == ["lab", "w1"]
+
+
+def test_what_a_run_waits_for_is_told_in_the_order_of_its_trace(lab):
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns as often as they can
+    try:
+        loop = f"for_each: {{ as: it, over: {[*range(24)]}, key: 'k{{{{ .it }}}}', parallel: true }}"
+        steps = f"- {{ id: a, type: tool, tool: w1, scope: 'at/{{{{ .it }}}}', {loop} }}"
+        for _ in range(4):
+            ran = lab(steps, tools=tool("w1", writes="disk"), meta=GATE, approval="inbox")
+            submitted = [event.step_key for event in ran.events if event.type == "approval_submitted"]
+            assert [ticket["step_key"] for ticket in ran.result.pending] == submitted
+            assert len(submitted) == 24
+    finally:
+        sys.setswitchinterval(before)
