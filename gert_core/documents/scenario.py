@@ -52,7 +52,7 @@ NotGiven = Literal[
     "signature_key_missing",
     "signature_key_unusable",
 ]
-"""Why a request is refused that nobody rejected: the ticket expired, nobody could answer, or an answer was unusable."""
+"""Why a request is refused that no approver rejected: the ticket expired, the input ended, an answer was unusable."""
 
 
 class CannedApproval(Model):
@@ -63,7 +63,7 @@ class CannedApproval(Model):
     reason: Given[str] = Field(default=None, description="Why.")
     kind: Given[NotGiven] = Field(
         default=None,
-        description="With `approved: false`, why nobody approved it where nobody rejected it: the kind of the failure.",
+        description="With `approved: false`, why it was refused where no approver rejected it: the kind of the failure.",
     )
 
     @model_validator(mode="after")

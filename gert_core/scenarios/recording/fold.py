@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _COUNTS: Final = ("counted", "rejected")
 """The results of answers to a ticket that had an effect."""
 _NOT_GIVEN: Final = get_args(NotGiven)
-_NOBODY: Final = "nobody"
+_UNNAMED: Final = "unnamed"
 """Who is named where a trace has a rejection without a name."""
 
 
@@ -41,7 +41,7 @@ class TakenAnswer(Struct, kw_only=True):
     approver_id: str | None = None
     reason: str | None = None
     kind: str | None = None
-    """Why it was refused, where nobody rejected it."""
+    """Why it was refused, where no approver rejected it."""
 
 
 class TakenStep(Struct, kw_only=True):
@@ -193,7 +193,7 @@ def _answer(data: Mapping[str, Any], *, kind: object) -> TakenAnswer:
     who = data.get("approver_id") or None
     if approved or kind not in _NOT_GIVEN:
         return TakenAnswer(
-            approved=approved, approver_id=str(who or _NOBODY), reason=None if reason is None else str(reason)
+            approved=approved, approver_id=str(who or _UNNAMED), reason=None if reason is None else str(reason)
         )
     told = data.get("message")
     return TakenAnswer(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import gert_watch
 import pytest
-from gert_watch import telling
+from gert_watch import notifying
 from gert_watch.command import WatchOptions, read
 from gert_watch.lines import line_of, seconds
 from gert_watch.loop import Watch
@@ -301,7 +301,7 @@ def test_what_is_not_delivered_stops_nothing(project, tmp_path):
 
 
 def test_what_was_not_delivered_is_tried_again_while_it_sleeps(project, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(telling, "AGAIN", 0.2)
+    monkeypatch.setattr(notifying, "AGAIN", 0.2)
     monkeypatch.setattr(outbox, "_FIRST", 0.1)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gert-project.yaml").write_text("notify: [{on: resolved, webhook: env/HOOK}]\n")
@@ -322,7 +322,7 @@ def test_a_run_of_a_loop_that_was_killed_is_told_by_the_next_one(project, tmp_pa
         process.communicate()
     project.write()
     monkeypatch.setattr(owed, "SILENT", 0.0)
-    monkeypatch.setattr(telling, "AGAIN", 0.2)
+    monkeypatch.setattr(notifying, "AGAIN", 0.2)
     monkeypatch.chdir(tmp_path)
     with Receiver() as receiver:
         threading.Thread(target=lambda: (receiver.until(1, 30), os.kill(os.getpid(), signal.SIGTERM))).start()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import ErrorKind, RunError, UsageError
 from gert_core.hosting.host import Host
 from gert_watch.lines import FAIL_ON, line_of
-from gert_watch.telling import Telling, note
+from gert_watch.notifying import WatchNotifier, note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,10 +73,10 @@ class Watch:
         with Signals() as signals, Host(environ=self._environ, **self._wanted.host) as host:
             if not self._wanted.notify:
                 return self._loop(host, signals, None)
-            with Telling(host, signals=lambda: signals.count) as telling:
-                return self._loop(host, signals, telling)
+            with WatchNotifier(host, signals=lambda: signals.count) as notifier:
+                return self._loop(host, signals, notifier)
 
-    def _loop(self, host: Host, signals: Signals, telling: Telling | None) -> int:
+    def _loop(self, host: Host, signals: Signals, notifier: WatchNotifier | None) -> int:
         wanted, number, failed, due = self._wanted, 0, False, 0.0
         while True:
             moment = datetime.now().astimezone()
@@ -90,8 +90,8 @@ class Watch:
             number += 1
             _say(line.text(moment))
             _explain(end)
-            if telling is not None and hosted.run_id:
-                telling.tell(hosted.run_id)
+            if notifier is not None and hosted.run_id:
+                notifier.tell(hosted.run_id)
             if line.stop:
                 cancelled = end.get("result", {}).get("status") == "cancelled"
                 return signals.exit_code if cancelled and signals.count > 1 else line.code

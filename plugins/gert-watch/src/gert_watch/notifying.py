@@ -25,7 +25,7 @@ _LOOK: Final = 0.1
 """Seconds between two looks whether there is something left to wait for."""
 
 
-class Telling:
+class WatchNotifier:
     """For ``with``: tells people of each run that is handed in, and every minute of whatever else is due.
 
     The end waits some seconds for what was handed in, unless there is another of ``signals``; what is not told then is
@@ -38,9 +38,9 @@ class Telling:
         self._runs: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._open: set[str] = set()
         self._over = False
-        self._thread = threading.Thread(target=self._work, name="gert-watch-telling", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="gert-watch-notify", daemon=True)
 
-    def __enter__(self) -> Telling:
+    def __enter__(self) -> WatchNotifier:
         """Start the thread."""
         self._thread.start()
         return self
@@ -96,10 +96,10 @@ def _report(told: Mapping[str, Any]) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line to standard error; nobody may be there to read it."""
+    """Print a line to standard error, which may be closed."""
     with suppress(OSError, ValueError):
         sys.stderr.write(f"{escape(text)}\n")
         sys.stderr.flush()
 
 
-__all__ = ["AGAIN", "Telling", "note"]
+__all__ = ["AGAIN", "WatchNotifier", "note"]
