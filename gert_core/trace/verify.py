@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     KeyFor = Callable[[str, str], bytes | None]
 
 _FIRST: Final = re.compile(rb'\{"type":"[^"\\]+","timestamp":"[^"\\]{27}(","run_id":"(?:[^"\\]|\\.)+","seq":)1,"')
-_SEALED: Final = frozenset({EventType.RUN_COMPLETE.encode(), EventType.RUN_SUSPENDED.encode()})
-_RESUMED: Final = EventType.RUN_RESUMED.encode()
 _OPENING: Final = b'{"type":"'
+_SEALED: Final = frozenset(_OPENING + kind.encode() for kind in (EventType.RUN_COMPLETE, EventType.RUN_SUSPENDED))
+_RESUMED: Final = _OPENING + EventType.RUN_RESUMED.encode()
 
 
 class TraceStatus(StrEnum):
@@ -166,34 +166,31 @@ class Chain:
         """
         number, previous, sealed, run = 0, ZEROS, False, b""
         try:
-            for line in found:
+            for number, line in enumerate(found, 1):
                 if line[-1] != 10:
-                    _check_fragment(line, number + 1, sealed=sealed)
+                    _check_fragment(line, number, sealed=sealed)
                     self.torn, sealed = len(line), False
                     return
-                number += 1
-                body = line[:-1]
                 if number == 1:
-                    self.first, run = line, _first_run(body)
-                end = line.find(b'","timestamp":"', 9, 300)
-                # 42 = the length of the text just found and of the fixed-width timestamp after it
-                if not line.startswith(b'%b%d,"' % (run, number), end + 42) or end < 0 or line[:9] != _OPENING:
+                    self.first, run = line, _first_run(line)
+                head, _, rest = line[:600].partition(b'","timestamp":"')
+                # 600 = more than a type and a run id can have together; 27 = the length of a timestamp
+                if head[:9] != _OPENING or not rest.startswith(b'%b%d,"' % (run, number), 27):
                     raise AlteredError(number, f"event {number} has an unexpected format, run id or number")
-                if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()):
-                    raise _broken(body, number, found)
-                kind = line[9:end]
-                if sealed and kind != _RESUMED:
+                if line[-81:] != b',"prev_hash":"%b"}\n' % previous.encode():
+                    raise _broken(line[:-1], number, found)
+                if sealed and head != _RESUMED:
                     raise AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
-                if sealed := kind in _SEALED:
-                    self.seals.append(read_seal(body, number))
-                previous = sha256(body).hexdigest()
+                if sealed := head in _SEALED:
+                    self.seals.append(read_seal(line[:-1], number))
+                previous = sha256(line[:-1]).hexdigest()
                 yield line
         finally:
-            self.events, self.prev_hash, self.sealed = number, previous, sealed
+            self.events, self.prev_hash, self.sealed = number - bool(self.torn), previous, sealed
 
 
-def _first_run(body: bytes) -> bytes:
-    match = _FIRST.match(body)
+def _first_run(line: bytes) -> bytes:
+    match = _FIRST.match(line)
     if match is None:
         raise AlteredError(1, "event 1 is not the first event of a trace")
     return match.group(1)
@@ -214,7 +211,7 @@ def _broken(body: bytes, number: int, rest: Iterator[bytes]) -> AlteredError:
 
 def _check_fragment(fragment: bytes, number: int, *, sealed: bool) -> None:
     """Raise when a last line without its newline is not the beginning of an event, and so not a torn write."""
-    opening = _OPENING + (_RESUMED + b'"' if sealed else b"")
+    opening = _RESUMED + b'"' if sealed else _OPENING
     if not fragment.startswith(opening[: len(fragment)]):
         raise AlteredError(number, f"unrecognised data after event {number - 1}")
 
