@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from gert_core import hookimpl
 from gert_core.api import PURE, Block, Flow, StepType, ToolUse
@@ -39,9 +40,21 @@ class LoopSpec(StepModel):
     steps: Steps | None = Field(default=None, description="Nested steps.")
 
 
+LISTED = {"required": ["steps"], "properties": {"steps": {"type": "array"}}}
+
+
 class Loop(StepModel):
+    # Steps in both places would be read in one only.
+    model_config = ConfigDict(json_schema_extra={"not": {"allOf": [LISTED, {"properties": {"loop": LISTED}}]}})
+
     loop: LoopSpec = Field(description="The loop.")
     steps: Steps | None = Field(default=None, description="Steps.")
+
+    @model_validator(mode="after")
+    def _one_list(self) -> Loop:
+        if self.steps is not None and self.loop.steps is not None:
+            raise PydanticCustomError("wrong-type", "a loop has one list of steps: either `steps` or `loop.steps`")
+        return self
 
 
 class Custom(InputsModel):
