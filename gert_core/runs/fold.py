@@ -162,6 +162,7 @@ class Fold:
         record.attempts = 1
         record.asking = False
         record.acts = data.get("idempotency_key") is not None
+        record.quiet = data.get("quiet") is True
         record.description = _text(data.get("description"))
         if isinstance(summary := data.get("contract_summary"), dict):
             _recovery(record, summary)

@@ -48,8 +48,8 @@ _SUCCESS: Final = _STATUSES[StepStatus.SUCCESS]
 class LiveFold:
     """The fold of a run that is being executed, fed with masked data.
 
-    Of a step it keeps what a result shows: id, type, status, failure and order. Contracts, inputs, outputs and
-    details stay in the trace; keeping them would keep the whole run in memory.
+    Of a step it keeps what a result shows: id, type, status, failure, order and whether it is shown. Contracts, inputs,
+    outputs and details stay in the trace; keeping them would keep the whole run in memory.
     """
 
     __slots__ = ("_fold", "_run_id", "_steps", "state", "takes")
@@ -75,9 +75,12 @@ class LiveFold:
     def _step_start(self, _: str, key: str, data: Mapping[str, Any], __: int) -> None:
         record = self._steps.get(key)
         if record is None:
-            self._add(StepState(key=key, step_id=data["step_id"], type=data["type"], status=_RUNNING))
+            record = StepState(key=key, step_id=data["step_id"], type=data["type"], status=_RUNNING)
+            self._add(record)
         else:
             record.status, record.type = _RUNNING, data["type"]
+        if "quiet" in data:
+            record.quiet = True
 
     def _step_complete(self, _: str, key: str, data: Mapping[str, Any], seq: int) -> None:
         record = self._steps.get(key)

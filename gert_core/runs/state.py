@@ -55,6 +55,8 @@ class StepState(Struct, kw_only=True, gc=False):
     status: str = "open"
     """``open`` before ``step_start``, ``running`` until ``step_complete``, then the step's status."""
     container: bool = False
+    quiet: bool = False
+    """Whether it is shown as part of the step around it, for which its failure is an answer."""
     acts: bool = False
     """Whether it may have acted: its ``step_start`` has an idempotency key, and no event says that nothing started."""
     asking: bool = False
@@ -254,7 +256,7 @@ class RunState(Struct, kw_only=True):
         return {
             "steps": len(leaves),
             "finished": sum(record.done for record in leaves),
-            "failed": sum(record.failed for record in leaves),
+            "failed": sum(record.failed and not record.quiet for record in leaves),
             "skipped": sum(record.status == StepStatus.SKIPPED for record in leaves),
             "running": [record.key for record in leaves if record.interrupted],
         }

@@ -175,6 +175,7 @@ class _StepStart(Struct):
     contract_summary: _Tags | None = None
     branch: _Branch | None = None
     idempotency_key: str | None = None
+    quiet: bool | None = None
 
 
 class _StepAttempt(Struct):

@@ -58,6 +58,7 @@ def _jobs(work: Workloads) -> dict[str, list[str]]:
     checks = work.book("checks10000", "".join(assert_step(n) for n in range(10_000)))
     traced = Engine(work.book("traced", "".join(assert_step(n) for n in range(5_000))), Registry.build()).trace()
     return {
+        "python -c pass": ["python", "-c", "pass"],  # longer where an environment has more members to find
         "gert --version": ["gert", "--version"],
         "gert validate, 10 steps": ["gert", "validate", str(ten)],
         "gert exec, one tool step": ["gert", "exec", str(one)],
@@ -75,8 +76,8 @@ def _jobs(work: Workloads) -> dict[str, list[str]]:
 def _contender(job: list[str], checkout: Path, place: Path) -> Contender:
     """Return the job as the gert of a checkout does it, with the programs of that checkout's environment."""
     programs = checkout / ".venv" / "bin"
-    if job[0] == "gert":
-        return Command(argv=[str(programs / "gert"), *job[1:]], cwd=place)
+    if job[0] in ("gert", "python"):
+        return Command(argv=[str(programs / job[0]), *job[1:]], cwd=place)
     return Worker(job=job, cwd=place, checkout=checkout)
 
 

@@ -205,6 +205,19 @@ def test_the_result_counts_steps_and_names_who_approved(gert):
     assert "  approvals: talk rejected" in said.out
 
 
+def test_failed_looks_of_a_wait_are_no_steps_that_failed(gert):
+    look = (
+        '      - { id: look, type: tool, tool: sh, inputs: { s: "echo x >> rounds; test $(wc -l < rounds) -gt 2" } }\n'
+    )
+    book(gert, f"  - id: up\n    type: wait\n    every: 10ms\n    timeout: 1m\n    steps:\n{look}")
+    said = gert("exec", "book.yaml")
+    assert said.code == 0, said.all
+    assert lines(said.out)[-1] == "  steps: 2 done"
+    shown = gert("runs", "show", "latest", "--json").document
+    assert [step["status"] for step in shown["steps"] if step["step_id"] == "look"] == ["failed", "failed", "success"]
+    assert shown["progress"]["failed"] == 0
+
+
 def test_steps_of_json_results_tell_where_they_stand_and_how_long_they_took(gert):
     book(gert, TALK)
     talk, done = gert("exec", "book.yaml", "--json").document["steps"]

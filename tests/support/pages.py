@@ -27,6 +27,7 @@ _VARIABLE = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT[0-9:.]+Z"), "WHEN"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
     (re.compile(r"\b\d+(\.\d+)?( ?ms|s)\b( \(\d+:\d\d:\d\d\))?"), "TIME"),  # pytest repeats a minute and more
+    (re.compile(r"\b\d+m\s*$"), "TIME"),  # the age of a run where commands take that long
     (re.compile(r"\b\d+ events\b"), "N events"),
     (re.compile(r"\bevent \d+\b"), "event N"),
     (re.compile(r"used_percent(\s*[:=]\s*)\d+"), r"used_percent\1N"),

@@ -26,18 +26,19 @@ def steps_line(state: RunState) -> str:
         if not record.done:
             still += 1
         elif record.failed:
-            failed.append(record.key)
+            failed.append(record)
         elif record.status == StepStatus.SKIPPED:
             skipped += 1
         else:
             done += 1
-    fatal = sum(key in state.failing for key in failed) if failed else 0
+    fatal = sum(record.key in state.failing for record in failed) if failed else 0
+    continued = sum(not record.quiet and record.key not in state.failing for record in failed) if failed else 0
     if state.status == RunStatus.CANCELLED:
-        fatal = len(failed)
+        fatal, continued = fatal + continued, 0
     counts = {
         "done": done,
         "skipped": skipped,
-        "failed and continued": len(failed) - fatal,
+        "failed and continued": continued,
         "failed": fatal,
         _OPEN.get(RunStatus(state.status), "waiting") if still else "": still,
     }

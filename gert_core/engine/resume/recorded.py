@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from gert_core.trace.lines import TraceLines
 
 _VOLATILE: Final[dict[str, tuple[str, ...]]] = {
-    EventType.STEP_START: ("items",),
+    EventType.STEP_START: ("items", "quiet"),
     EventType.STEP_COMPLETE: ("duration", "waited", "detail", "message"),
     EventType.GOVERNANCE_DECISION: ("source", "reason"),
 }
-"""What may differ between processes: times, the spelling of paths, sentences, which versions word otherwise, and the
-number of items, which earlier versions left to ``for_each_start``."""
+"""What may differ between processes: times, the spelling of paths, sentences, which versions word otherwise, the number
+of items, which earlier versions left to ``for_each_start``, and that a step is not shown, which they left out."""
 _ID: Final = "approver_id"
 _CONTRACTS: Final = ("resolved_contract", "contract_summary")
 """Where events have contracts; 0.1 left the effect ``unknown`` of a tool out beside those that a step adds."""

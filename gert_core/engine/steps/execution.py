@@ -243,6 +243,8 @@ class StepExecution:
             data["inputs"] = self.inputs
             if acting:
                 data["idempotency_key"] = self.facts.idempotency_key(self.key)
+            if self.frame.quiet:
+                data["quiet"] = True
         if fields.extensions:
             data["extensions"] = fields.extensions
         self.add(EventType.STEP_START, data)
