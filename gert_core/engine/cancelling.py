@@ -90,12 +90,29 @@ def block_holder(run: StoredRun, holder: Lease, request: CancelRequest) -> bool:
     """
     if is_gone(holder):
         raise locked(run)
-    put_request(run, request, new=False)
+    _put_block(run, request)
     if _until(lambda: _taken(run) or not _holds(run, holder), TAKEN) and _taken(run):
         _until(lambda: not _holds(run, holder), AT_ONCE)
         return True
     stop_holder(run, holder, by=request.by, reason=request.reason or f"to block it on {request.block}")
     return False
+
+
+def _put_block(run: StoredRun, request: CancelRequest) -> None:
+    """Write a request to block a run, unless it is to be blocked on that key already.
+
+    The run is blocked on one key before its next step: a second request, which the process does not look at any more,
+    would be taken for one that it does not obey.
+    """
+    there = None if put_request(run, request) else read_request(run)
+    if there is None or there.block is None:
+        put_request(run, request, new=False)
+    elif there.block != request.block:
+        raise RunError(
+            f"run {run.run_id} is being executed, and will be blocked on {there.block} before its next step",
+            kind=ErrorKind.RUN_BLOCKED,
+            hint=f"block it on {request.block} as well when it is",
+        )
 
 
 def _taken(run: StoredRun) -> bool:

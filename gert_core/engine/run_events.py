@@ -146,7 +146,9 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     if waited:
         times["waited"] = format_duration(waited)
     if signal is not None and signal.rank is Rank.SUSPENDED:
-        waiting = suspension(signal.tickets, questions=signal.questions, blocked=signal.blocked)
+        known = run.services.journal.state.tickets
+        tickets = {ticket: known.get(ticket, {}) for ticket in signal.tickets}
+        waiting = suspension(tickets, questions=signal.questions, blocked=signal.blocked)
         run.services.journal.close(EventType.RUN_SUSPENDED, {**run.services.requested.recorded(waiting), **times})
         return None
     status, outcome, failures = _conclusion(run, signal)
@@ -184,7 +186,11 @@ def _cleaned(run: Run, failing: list[str]) -> list[str]:
 
 
 def suspension(
-    tickets: Iterable[str], *, questions: Iterable[str], blocked: Iterable[str], default: RunStatus | None = None
+    tickets: Mapping[str, Mapping[str, Any]],
+    *,
+    questions: Iterable[str],
+    blocked: Iterable[str],
+    default: RunStatus | None = None,
 ) -> dict[str, object]:
     """Return what ``run_suspended`` says: ``blocked`` is the status of a run that waits for nothing else.
 
@@ -199,6 +205,8 @@ def suspension(
     elif keys:
         status = RunStatus.BLOCKED
     data: dict[str, object] = {"status": str(status), "tickets": open_tickets}
+    if open_tickets:
+        data["approvals"] = [str(ticket.get("step_key")) for ticket in tickets.values()]
     if asking:
         data["questions"] = asking
     if keys:

@@ -101,11 +101,15 @@ def _told(row: RunRow, event: dict[str, Any]) -> RunRow:
 
 
 def blocked_on(data: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
-    """Return what a run waits for, of the data of its ``run_suspended``: tickets, steps that ask, a key."""
-    found = [{"kind": "approval", "key": str(ticket)} for ticket in data.get("tickets") or ()]
+    """Return what a run waits for, of the data of its ``run_suspended``: steps to approve, steps that ask, keys.
+
+    A run that was suspended by an older gert names tickets only.
+    """
+    approvals = data.get("approvals") or data.get("tickets") or ()
+    found = [{"kind": "approval", "key": str(key)} for key in approvals]
     found += [{"kind": "answer", "key": str(key)} for key in data.get("questions") or ()]
-    if (key := data.get("unblock_key")) is not None:
-        found.append({"kind": "unblock", "key": str(key)})
+    keys = data.get("unblock_keys") or [key for key in (data.get("unblock_key"),) if key is not None]
+    found += [{"kind": "unblock", "key": str(key)} for key in keys]
     return tuple(found)
 
 

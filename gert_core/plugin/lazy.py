@@ -27,6 +27,10 @@ def _import(target: str) -> object:
             found: object = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
+    except ModuleNotFoundError as exc:
+        if exc.name is None or exc.name.partition(".")[0] == module.partition(".")[0]:
+            raise _problem(target, f"{type(exc).__name__}: {exc}") from exc
+        raise _missing(target, exc.name) from exc
     except Exception as exc:
         raise _problem(target, f"{type(exc).__name__}: {exc}") from exc
     return found
@@ -38,6 +42,15 @@ def _problem(target: str, why: str) -> Exception:
     return PluginError(
         f"cannot load {target!r}: {why}",
         hint="reinstall the distribution that provides it, or run without it with -p no:NAME",
+    )
+
+
+def _missing(target: str, name: str) -> Exception:
+    from gert_core.api.errors import PluginError
+
+    return PluginError(
+        f"cannot load {target!r}: it needs the Python module {name!r}, which is not installed",
+        hint="install it into gert's environment, or install the plugin again with what it depends on",
     )
 
 

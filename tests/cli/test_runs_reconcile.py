@@ -59,6 +59,11 @@ def test_a_word_that_is_no_result_is_refused_for_a_finished_run_too(gert):
     assert gert("runs", "reconcile", "latest", "a=done").code == 0
     said = gert("runs", "reconcile", "latest", "a=maybe")
     assert (said.code, "takes done, redo, failed, not 'maybe'" in said.err) == (2, True), said.all
+    said = gert("runs", "reconcile", "latest", "b=done")
+    assert (said.code, "names 'b', and the run has no such step\n  hint: steps are: a, " in said.err) == (2, True), (
+        said.all
+    )
+    assert gert("runs", "reconcile", "latest", "a=done").code == 0, "a result may be stated twice"
 
 
 @pytest.mark.parametrize(("result", "code", "status"), [("done", 0, "completed"), ("failed", 1, "failed")])

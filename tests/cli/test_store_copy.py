@@ -119,7 +119,7 @@ def test_all_runs_that_are_over_are_copied(gert, over, tmp_path):
     said = gert("store", "copy", "file:runs", "sqlite:runs.db")
     assert said.code == 1
     assert said.out == (
-        f"{OVER} copied to {there}: 4 events, 1 files\n20260102T000000Z-many-2 copied to {there}: 4 events, 1 files\n"
+        f"{OVER} copied to {there}: 4 events, 1 file\n20260102T000000Z-many-2 copied to {there}: 4 events, 1 file\n"
     )
     assert said.err == (
         "left out: run 20260103T000000Z-many-3 is not over, and in two stores it could go on twice (run_unfinished)\n"

@@ -35,3 +35,13 @@ def test_a_failing_import_is_tried_again(fake_dist):
         resolve("gert_lazy_once:value")
     fake_dist.add("gert-lazy-once", "value = 3  # mended\n")
     assert resolve("gert_lazy_once:value") == 3
+
+
+def test_a_module_that_a_plugin_needs_and_does_not_find_is_named(fake_dist):
+    fake_dist.add("gert-lazy-driver", "import no_such_driver.core\n")
+    with pytest.raises(PluginError) as caught:
+        resolve("gert_lazy_driver:open_store")
+    assert caught.value.message.endswith("it needs the Python module 'no_such_driver', which is not installed")
+    assert (
+        caught.value.hint == "install it into gert's environment, or install the plugin again with what it depends on"
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json as json_
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from gert_core.api.errors import UsageError
+from gert_core.api.errors import RunError, UsageError
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunQuery
 from gert_core.cli.lazy import typer
@@ -17,7 +18,8 @@ from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
 from gert_core.kit.run_rows import INTERRUPTED, MOVED, UNREADABLE
-from gert_core.runs.rows import phrase
+from gert_core.runs.listing import run_info
+from gert_core.runs.rows import phrase, row_of
 from gert_core.runs.state import KEPT, MODES
 from gert_core.trace.events import timestamp
 
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gert_core.api.store_records import RunRow
+    from gert_core.api.stores import RunStore
 
 _HEADER: Final = ("RUN", "RUNBOOK", "MODE", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
+_STOPPED: Final = (INTERRUPTED, str(RunStatus.CANCELLED))
 _STATUSES: Final = (*map(str, RunStatus), INTERRUPTED, MOVED, UNREADABLE)
 
 
@@ -64,11 +68,23 @@ def list_(
     )
     # A run whose mode cannot be known is listed unless modes are given.
     wanted = modes if mode is not None else (*modes, "")
-    found = islice((row for row in kept.runs(query) if row.mode in wanted), limit)
+    found = islice((_waiting(row, kept) for row in kept.runs(query) if row.mode in wanted), limit)
     if _print(found, as_json=json, ids=ids) == 0 and not json:
         asked = "" if query == RunQuery() else " that are as asked for"
         err(f"no {' or '.join(modes)} runs{asked} found in {kept.place}")
     return 0
+
+
+def _waiting(row: RunRow, kept: RunStore) -> RunRow:
+    """Return a row with what its run waits for.
+
+    A database has it of the lines about the run, and none of them says what a step that was stopped left unknown.
+    """
+    if row.status not in _STOPPED or row.blocked_on:
+        return row
+    with suppress(RunError), kept.open(row.run_id) as run:
+        return row if run.path is not None else row_of(run_info(run))
+    return row
 
 
 def _print(rows: Iterator[RunRow], *, as_json: bool, ids: bool) -> int:

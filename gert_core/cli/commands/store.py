@@ -83,7 +83,8 @@ def _say(one: Copied, there: RunStore) -> None:
     if one.what == "there":
         out(escape(f"{one.run_id} is in {there.url} already"))
         return
-    out(escape(f"{one.run_id} {one.what} to {there.url}: {one.events} events, {one.blobs} files"))
+    files = f"{one.blobs} file{'' if one.blobs == 1 else 's'}"
+    out(escape(f"{one.run_id} {one.what} to {there.url}: {one.events} events, {files}"))
     if one.torn:
         err(f"left out: {one.torn} bytes behind event {one.events}, which a crash left and which are not an event")
 

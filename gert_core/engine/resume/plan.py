@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
 from gert_core.engine.resume.drift import changes, floor_changed, refuse, same_policies
-from gert_core.engine.resume.reconcile import kept_results, stated_results
+from gert_core.engine.resume.reconcile import kept_results, refuse_strangers, stated_results
 from gert_core.engine.resume.retry import around, keys_to_retry, risky_keys
 from gert_core.engine.resume.survivors import wait_for_survivors
 from gert_core.engine.resume.trust import refuse_forged
@@ -66,6 +66,7 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     run = resume.run
     refuse_forged(run, environ=request.environ, schemes=request.registry.signature_scheme)
     if nothing_left(resume):
+        refuse_strangers(resume.reconcile, run.state.steps)
         raise RunFinished(RunResult(state=run.state, trace=run.trace, stored=run.stored))
     _refuse_blocked(run.state, run.stored.option)
     _check_ticket(resume)

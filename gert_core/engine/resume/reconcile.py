@@ -11,7 +11,7 @@ from gert_core.engine.steps.secret_outputs import SHORTEST
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gert_core.documents.tree import Runbook
     from gert_core.runs.state import RunState, StepState
@@ -57,6 +57,16 @@ def kept_results(
 
 def _stays(record: StepState, decision: str, outputs: Mapping[str, object]) -> bool:
     return decision == "done" and record.status == StepStatus.SUCCESS and record.key not in outputs
+
+
+def refuse_strangers(named: Iterable[str], steps: Mapping[str, StepState]) -> None:
+    """Refuse the key of a step that the run does not have; a result may be stated twice."""
+    for key in named:
+        if key not in steps:
+            raise UsageError(
+                f"--reconcile names {key!r}, and the run has no such step",
+                hint=f"steps are: {', '.join(steps) or 'none'}",
+            )
 
 
 def check_decision(key: str, decision: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
@@ -71,7 +72,7 @@ def check_version(database: Database, version: int) -> None:
         raise StoreError(
             f"{database.url} has tables of version {version}, and this gert needs version {VERSION}",
             kind=ErrorKind.STORE_SCHEMA,
-            hint="bring them up to date with: gert store upgrade",
+            hint=f"bring them up to date with: gert store upgrade --store {shlex.quote(database.url)}",
         )
 
 
@@ -101,6 +102,8 @@ def upgrade(database: Database) -> None:
                 transaction.execute(statement.format(**database.types))
             version += 1
             transaction.execute("UPDATE gert_schema SET version = ?", (version,))
+        if version < VERSION:  # no gert made tables of that version
+            raise damaged("the version of the tables", version)
         check_version(database, version)
 
     if version_of(database) is None:
