@@ -63,7 +63,7 @@ class CannedApproval(Model):
     reason: Given[str] = Field(default=None, description="Why.")
     kind: Given[NotGiven] = Field(
         default=None,
-        description="With `approved: false`, why it was refused where no approver rejected it: the kind of the failure.",
+        description="With `approved: false`, why it was refused if no approver rejected it: the kind of the failure.",
     )
 
     @model_validator(mode="after")

@@ -354,6 +354,82 @@ def test_a_token_in_what_people_say_is_refused(shell):
     assert "evidence.ask.notes: GitHub token" in ran["record"]["problem"]
 
 
+END = "- { type: end, outcome: { category: resolved, code: ok } }"
+WHOLE = {
+    "actor": ("scenario.yaml: actor", END, ["--as", "{token}"]),
+    "outcome": (
+        "test.yaml: expected_code",
+        '- { type: end, outcome: { category: resolved, code: "{{ .host }}" } }',
+        ["--var", "host={token}"],
+    ),
+    "meta": (
+        "step_complete.outcome.meta.seen",
+        '- { type: end, outcome: { category: resolved, code: ok, meta: { seen: "{{ .host }}" } } }',
+        ["--var", "host={token}"],
+    ),
+    "key": (
+        "test.yaml: must_reach",
+        """
+        - id: each
+          type: tool
+          tool: look
+          for_each: { as: one, over: ["{{ .host }}"], key: "{{ .one }}" }
+          inputs: { item: x }
+        """,
+        ["--var", "host={token}"],
+    ),
+    "result": (
+        "scenario.yaml: steps.slow.message",
+        "- { id: slow, type: tool, tool: gone, inputs: { item: x }, continue_on_fail: true }",
+        ["--no-preflight"],
+    ),
+    "attachment": (
+        "scenario.yaml: evidence.look.photo.name",
+        """
+        - id: look
+          type: manual
+          instructions: Look.
+          required_evidence: [{ kind: attachment, name: photo }]
+        """,
+        [],
+    ),
+    "principal": (
+        "scenario.yaml: principals.sure",
+        "- { id: sure, type: manual, instructions: Sure? }",
+        ["--as", "{token}"],
+    ),
+}
+
+
+@pytest.mark.parametrize("place", WHOLE)
+def test_a_token_is_refused_wherever_a_recording_has_texts(shell, place):
+    named, steps, given = WHOLE[place]
+    token = TOKENS["GitHub token"]
+    shell.tool("gone", f'["no-{token}"]', **TOOL)
+    shell.write(token, "a picture")
+    shell.book(steps, tools="look, gone", meta="inputs: { host: { type: string, default: srv1 } }")
+    args = [word.format(token=token) for word in given]
+    ran = shell.json("exec", "book.yaml", "--record", "one", *args, stdin=f"{token}\n" if "photo" in steps else "yes\n")
+    problem = ran["record"]["problem"]
+    assert named in problem, problem
+    assert "GitHub token" in problem
+    assert token not in problem
+    assert not (shell.root / "scenarios").exists()
+
+
+def test_no_door_keeps_a_token(shell):
+    token = TOKENS["GitHub token"]
+    shell.gert("exec", "book.yaml", "--var", f"host={token}")
+    done = shell.gert("scenario", "record", "latest", "--name", "one", code=1)
+    assert "scenario.yaml: inputs.host: GitHub token" in done.stderr
+    assert token not in done.stderr
+    ran = shell.json("exec", "book.yaml", "--var", f"host={token}", GERT_AUTO_RECORD="true")
+    assert "GitHub token" in ran["record"]["problem"]
+    done = shell.gert("resume", "latest", "--record", "two", code=None)
+    assert token not in done.stderr
+    assert not (shell.root / "scenarios").exists()
+
+
 def test_a_token_that_only_the_trace_has_is_refused(shell):
     token = TOKENS["Slack token"]
     shell.write("book.yaml", BOOK.replace("  name: service", f"  constants: {{ key: {token} }}\n  name: service"))
