@@ -24,7 +24,7 @@ from gert_core.hosting.flushing import entries, flush
 from gert_core.kit.times import parse_time
 from gert_core.plugin.registry import Registry
 from gert_core.stores.directory import DirectoryStore
-from gert_core.testing.receivers import HANG, RESET, Receiver
+from gert_core.testing.receivers import FLOOD, HANG, RESET, Receiver
 
 BOOK = """\
 apiVersion: kernel/v0
@@ -303,6 +303,8 @@ def test_no_run_fails_by_a_notifier_that_is_broken(tmp_path, send):
         ([RESET, 503, 200], "delivered", 3, 0),
         ([(429, {"Retry-After": "0"}), 200], "delivered", 2, 0),
         ([(429, {"Retry-After": "3600"})], "failed", 1, 0),
+        ([408, 200], "delivered", 2, 0),
+        ([FLOOD], "delivered", 1, 0),
         ([404], "refused", 1, 0),
         ([(301, {"Location": "http://127.0.0.1:9/"})], "refused", 1, 0),
     ],
@@ -494,6 +496,62 @@ def test_a_process_that_dies_after_a_delivery_and_before_its_record_tells_it_aga
     assert len(receiver.got) == 2
     assert len({got.headers["gert-delivery"] for got in receiver.got}) == 1
     assert owed(gert) == []
+
+
+KILLED = """
+import os, shutil, signal, sys
+from pathlib import Path
+import gert_notify_webhook.sending
+from gert_core.hosting.flushing import flush
+from gert_core.plugin.registry import Registry
+from gert_core.stores.directory import DirectoryStore
+
+registry, number, running = Registry.build(), 1 - int(sys.argv[1]), True
+registry.notifiers()
+while running:
+    number += int(sys.argv[1])
+    copy = Path(f"killed/{number}")
+    shutil.copytree("runs", copy)
+    child = os.fork()
+    if child == 0:
+        left = number
+
+        def count(event, args):
+            global left
+            if event == "open" or event.startswith(("os.", "socket.", "fcntl.")):
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        list(flush(DirectoryStore(copy), registry=registry, environ={"HOOK": f"{os.environ['HOOK']}/{number}"}))
+        os._exit(0)
+    running = os.waitpid(child, 0)[1] != 0
+"""
+"""Deliver copies of one notification in processes of which each is killed at a later call, until one is not."""
+EVERY = "1" if os.environ.get("GERT_FUZZ") else "11"
+
+
+def test_a_process_killed_at_any_step_of_a_delivery_loses_nothing(gert, tmp_path):
+    gert("exec", "book.yaml", "--no-notify", HOOK="x")
+    registry = Registry.build()
+    with Receiver() as receiver:
+        environ = {**gert.environ, "HOOK": receiver.url("")}
+        subprocess.run([sys.executable, "-c", KILLED, EVERY], cwd=tmp_path, env=environ, check=True, timeout=300)
+        copies = sorted(tmp_path.glob("killed/*"), key=lambda path: int(path.name))
+        early = {int(got.path.strip("/")) for got in receiver.got}
+        assert 1 not in early
+        assert int(copies[-2].name) in early  # it was told, and what became of it was recorded or not
+        for copy in copies:
+            with at(datetime.now(UTC) + timedelta(seconds=61)):
+                told = flush(DirectoryStore(copy), registry=registry, environ={"HOOK": receiver.url(f"/{copy.name}")})
+                assert [one.sent.status for one in told] in ([], ["delivered"])
+            (one,) = entries(DirectoryStore(copy))
+            assert one.status == "delivered", copy
+    paths = [got.path for got in receiver.got]
+    assert {f"/{copy.name}" for copy in copies} == set(paths)
+    assert max(map(paths.count, paths)) <= 2
+    assert len({got.headers["gert-delivery"] for got in receiver.got}) == 1
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------
