@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SCENARIO_FILE: Final = "scenario.yaml"
 TEST_FILE: Final = "test.yaml"
+TRACE_FILE: Final = "trace.jsonl"
+"""The trace of the run, beside a scenario that is a recording."""
 RECORDED: Final = "recorded"
 """The tag of the tests of scenarios that are recordings of runs."""
 
@@ -182,6 +184,7 @@ __all__ = [
     "RECORDED",
     "SCENARIO_FILE",
     "TEST_FILE",
+    "TRACE_FILE",
     "CannedApproval",
     "ExpectationModel",
     "NotGiven",

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gert_core.api.errors import GertError
-from gert_core.documents.scenario import SCENARIO_FILE, TEST_FILE
+from gert_core.documents.scenario import SCENARIO_FILE, TEST_FILE, TRACE_FILE
 from gert_core.kit.times import parse_time
 from gert_core.scenarios.find import candidates_for, find_runbooks
-from gert_core.scenarios.recording.place import TRACE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import MsgspecError
 
@@ -17,9 +17,14 @@ from gert_core.trace.events import is_synced
 from gert_core.trace.shapes import check_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from gert_core.api.stores import StoredRun
+
+
+_HEAD: Final = b'{"type":"'
+"""How the lines of a trace begin; the type of the event follows."""
+_TYPE: Final = len(_HEAD)
 
 
 def decode(line: bytes) -> TraceEvent:
@@ -88,11 +93,13 @@ def unreadable(place: str, error: OSError) -> TraceError:
     return TraceError(f"the trace {place} cannot be read: {error.strerror}", kind=kind, file=place)
 
 
-def read(source: Path | StoredRun, *, run_id: str = "") -> Iterator[TraceEvent]:
+def read(source: Path | StoredRun, *, run_id: str = "", only: Collection[str] | None = None) -> Iterator[TraceEvent]:
     """Yield the events of a trace without a torn end (no newline, or zeros); raise on any other invalid line.
 
     The trace is that of a stored run, or a file. Every event must be of the same run, of ``run_id`` if that is given.
+    With ``only``, events of other types may be left out, and are not decoded then.
     """
+    wanted = None if only is None else frozenset(name.encode() for name in only)
     if isinstance(source, Path):
         place, found = str(source), _file_lines(source)
     else:
@@ -102,6 +109,8 @@ def read(source: Path | StoredRun, *, run_id: str = "") -> Iterator[TraceEvent]:
             if is_torn(line):
                 _check_end(place, line, found)
                 return
+            if wanted is not None and line.startswith(_HEAD) and line[_TYPE : line.find(b'"', _TYPE)] not in wanted:
+                continue
             try:
                 event = decode(line)
                 run_id = run_id or event.run_id

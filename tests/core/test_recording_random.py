@@ -15,6 +15,8 @@ from gert_core.api import DocumentError
 from gert_core.documents.scenario import load_scenario
 from gert_core.host import SilentConsole, run
 from gert_core.plugin.registry import Registry
+from gert_core.scenarios.diffing.before import of_replay, of_scenario
+from gert_core.scenarios.diffing.compare import compare
 from gert_core.scenarios.find import ScenarioCandidate
 from gert_core.scenarios.recording.fold import Taken
 from gert_core.scenarios.recording.record import record
@@ -44,6 +46,10 @@ def same_when_replayed(runbook, run_id: str, registry: Registry, target) -> None
     assert dict(seen.statuses) == taken.statuses, told
     assert dict(seen.outputs) == dict(state.outputs), told
     assert dict(seen.decisions) == taken.decisions, told
+    before = of_scenario(scenario)  # which reads a part of the events
+    assert (before.ended.status, dict(before.outputs)) == (state.status, dict(state.outputs)), told
+    assert (dict(before.decisions), before.reached) == (taken.decisions, frozenset(taken.visits.names())), told
+    assert compare("one", before, of_replay(seen)).same, told
     result = runner.run(ScenarioCandidate(name="one", directory=target, scenario=scenario))
     assert str(result.status) == "passed", f"{result} {told}"
     left_over = [warning for warning in result.warnings if "not used" in warning or "was not asked" in warning]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from gert_core.documents.scenario import RECORDED
-from gert_core.scenarios.recording.place import TRACE_FILE
+from gert_core.api.events import EventType
+from gert_core.documents.scenario import RECORDED, TRACE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from gert_core.documents.scenario import Scenario
     from gert_core.scenarios.observe import Seen
     from gert_core.scenarios.visits import Visits
+
+_COMPARED: Final = (
+    EventType.RUN_START,
+    EventType.RUN_RESUMED,
+    EventType.RUN_SUSPENDED,
+    EventType.RUN_COMPLETE,
+    EventType.OUTCOME_RESOLVED,
+    EventType.GOVERNANCE_DECISION,
+    EventType.FOR_EACH_START,
+    EventType.FOR_EACH_ITEM,
+    EventType.STEP_START,
+    EventType.STEP_COMPLETE,
+)
+"""The events of a recorded trace that a comparison needs."""
 
 
 class RunEnd(Struct, frozen=True, kw_only=True):
@@ -73,7 +87,7 @@ def of_scenario(scenario: Scenario) -> Side:
         from gert_core.scenarios.recording.fold import Taken
         from gert_core.trace.reader import read
 
-        return _of_trace(Taken(read(trace)))
+        return _of_trace(Taken(read(trace, only=_COMPARED)))
     test = scenario.test
     if test is None:
         return Side(ended=RunEnd(status=None), reached=frozenset(), complete=False)

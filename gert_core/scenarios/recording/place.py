@@ -15,7 +15,6 @@ from gert_core.scenarios.find import scenarios_directory
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-TRACE_FILE: Final = "trace.jsonl"
 _READABLE: Final = 0o644
 
 
@@ -75,4 +74,4 @@ def _make_parents(parent: Path) -> list[Path]:
     return made
 
 
-__all__ = ["TRACE_FILE", "check_target", "target_of", "write_directory"]
+__all__ = ["check_target", "target_of", "write_directory"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.api import GertError
-from gert_core.documents.scenario import RECORDED, SCENARIO_FILE, TEST_FILE
+from gert_core.documents.scenario import RECORDED, SCENARIO_FILE, TEST_FILE, TRACE_FILE
 from gert_core.documents.yaml import MAX_BYTES
 from gert_core.kit.log import fault
 from gert_core.scenarios.recording.fold import Taken
-from gert_core.scenarios.recording.place import TRACE_FILE, check_target, write_directory
+from gert_core.scenarios.recording.place import check_target, write_directory
 from gert_core.scenarios.recording.placeholders import Placeholders
 from gert_core.scenarios.recording.prove import prove
 from gert_core.scenarios.recording.scan import hits_in, hits_in_trace
