@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from msgspec.structs import replace
+from msgspec import ValidationError, convert
+from msgspec.structs import asdict, replace
 
 from gert_core.api import GertError, Services
 from gert_core.api.notifiers import Delivery, Notification
 from gert_core.engine.known_secrets import run_masker
 from gert_core.hosting.told import document_of, subject_of
+from gert_core.kit.excerpts import hiding
 from gert_core.plugin.kinds import NOTIFIER
 from gert_core.plugin.lazy import resolve
-from gert_core.secrets.environ import provider_variables
+from gert_core.secrets import MINIMUM
+from gert_core.secrets.environ import child_environ, provider_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api import Notifier
     from gert_core.documents.notify import NotifyRule
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 _VARIABLE: Final = "env/"
 _LONGEST: Final = 500
 """The most characters of an error that are kept."""
+_LEAST: Final = 8
+"""The least characters of a word in an address, or of a variable, that is hidden."""
 
 
 class NotSent(Exception):  # noqa: N818 - what became of a notification that no notifier was asked to send
@@ -70,24 +76,26 @@ class Post:
         notifier = self._taker(notifier, value)
         self.name = notifier.name
         config = {} if self._project is None else dict(self._project.model.notifiers.get(notifier.name) or {})
-        masker = self._masker(value, config)
+        self._refuse_own(f"notifiers.{notifier.name}", provider_variables(config))
+        masker, told = self._masker(value, config), self._masker(value, config, parts=True)
         try:
             function = resolve(notifier.send)
         except BaseException as error:  # of a plugin, in a thread of its own: also one that exits
-            raise _later(masker.mask_text(f"notifier {notifier.name!r}: {type(error).__name__}: {error}")) from None
+            raise _later(_line(told, f"notifier {notifier.name!r}: {type(error).__name__}: {error}")) from None
         notification = self._notification(rule, notifier, value, config, masker)
         services = replace(self._services(notifier), config=config)
 
         def attempt(deadline: Deadline) -> Delivery:
             try:
-                result = function(notification, services, deadline)
+                with hiding(told.places):
+                    result = function(notification, services, deadline)
             except BaseException as error:
                 said = error.message if isinstance(error, GertError) else f"{type(error).__name__}: {error}"
-                return Delivery(status="failed", error=_line(masker, said))
+                return Delivery(status="failed", error=_line(told, said))
             if not isinstance(result, Delivery):
                 said = f"notifier {notifier.name!r} returned a {type(result).__name__}"
                 return Delivery(status="failed", error=said)
-            return replace(result, error=_line(masker, result.error))
+            return _checked(result, notifier, told)
 
         return attempt
 
@@ -113,7 +121,7 @@ class Post:
 
     def _rule(self) -> tuple[NotifyRule, Notifier]:
         """Return what the rule says today; one that says something else than when the run began is refused."""
-        from pydantic import ValidationError
+        import pydantic
 
         from gert_core.documents import yaml
         from gert_core.documents.notify import rules_of
@@ -130,7 +138,7 @@ class Post:
             raise _later(f"cannot read {document}: {getattr(error, 'message', error)}") from None
         try:
             rule = next((rule for rule in rules_of(value) if rule.place == place), None)
-        except (ValidationError, TypeError, AttributeError):
+        except (pydantic.ValidationError, TypeError, AttributeError):
             rule = None
         if rule is None:
             raise _never(f"{source} is not there any more")
@@ -142,6 +150,7 @@ class Post:
         if not isinstance(written, str) or not written.startswith(_VARIABLE):
             return str(written)
         name = written.removeprefix(_VARIABLE)
+        self._refuse_own(str(self._owed.rule["source"]), [name])
         found = self._environ.get(name)
         if not found:
             raise _later(f"{name} is not set")
@@ -153,15 +162,31 @@ class Post:
         others = self._registry.notifiers().values()
         return next((other for other in others if host and host in other.hosts), notifier)
 
-    def _masker(self, value: str, config: Mapping[str, Any]) -> Masker:
-        """Return what hides the secrets of the run and of this notification, the path of an address by itself too."""
+    def _refuse_own(self, where: str, names: Iterable[str]) -> None:
+        """Refuse to give a receiver one of gert's own keys, or what opens the store of runs."""
+        given = self._given(self.name)
+        if own := [name for name in sorted(names) if name in self._environ and name not in given]:
+            raise _never(f"{where} names {own[0]}, which is a key of gert or of its store, and is sent to nobody")
+
+    def _given(self, notifier: str) -> dict[str, str]:
+        """Return the environment for a notifier: of gert's own keys it has those that are called after it."""
+        given = child_environ(self._environ, (), declared=self._info.run.secrets)
+        mine = f"GERT_{notifier.upper()}_"
+        return given | {name: value for name, value in self._environ.items() if name.startswith(mine)}
+
+    def _masker(self, value: str, config: Mapping[str, Any], *, parts: bool = False) -> Masker:
+        """Return what hides the secrets of the run and of this notification, the path of an address by itself too.
+
+        With ``parts`` also what may be a password or a token in an address, which a receiver may tell by itself.
+        """
         state = self._info.state
         assert state is not None  # noqa: S101 - what cannot be read owes nothing
         masker = run_masker(self._info.run, state, self._environ)
         found = [self._environ.get(name, "") for name in provider_variables(config)]
         if "://" in value:
             found += [value, value.partition("://")[2].partition("/")[2]]
-        for number, secret in enumerate(text for text in found if len(text) >= 8):
+        found = [text for text in found if len(text) >= _LEAST]
+        for number, secret in enumerate([*found, *(_parts(value) if parts else ())]):
             masker.learn(f"notify.{number}", secret)
         return masker
 
@@ -176,7 +201,7 @@ class Post:
             run=run,
             run_dir=run.path,
             project=project,
-            environ=self._environ,
+            environ=self._given(notifier.name),
         )
 
     def _project_name(self) -> str:
@@ -185,8 +210,36 @@ class Post:
         return self._project.model.name or self._project.root.resolve().name
 
 
+def _checked(result: Delivery, notifier: Notifier, masker: Masker) -> Delivery:
+    """Return what a notifier returned, with its error masked; a record of wrong types is a try that failed."""
+    try:
+        found = convert(asdict(result), Delivery)
+    except ValidationError as error:
+        return Delivery(status="failed", error=_line(masker, f"notifier {notifier.name!r} returned nonsense: {error}"))
+    after = found.retry_after
+    return replace(
+        found,
+        error=_line(masker, found.error),
+        retry_after=after if after is not None and isfinite(after) else None,
+    )
+
+
 def _line(masker: Masker, said: str) -> str:
-    return masker.mask_text(" ".join(said.split())[:_LONGEST])
+    """Return a sentence in one line: masked as it was said, and only then put together and cut."""
+    return " ".join(masker.mask_text(masker.mask_fragments(said)).split())[:_LONGEST]
+
+
+def _parts(address: str) -> Iterator[str]:
+    """Yield what may be a secret in an address, as it is written and as it is meant."""
+    try:
+        parts = urlsplit(address)
+        user, password = parts.username or "", parts.password or ""
+    except ValueError:
+        return
+    for text in (*parts.path.split("/"), *(value for _, value in parse_qsl(parts.query))):
+        yield from (word for word in {text, unquote(text)} if len(word) >= _LEAST)
+    for text in (password, f"{user}:{password}") if password else ():
+        yield from (word for word in {text, unquote(text)} if len(word) >= MINIMUM)
 
 
 def _host(value: str) -> str | None:

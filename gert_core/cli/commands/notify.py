@@ -121,7 +121,7 @@ def drop(
     from gert_core.hosting import flushing
 
     by = as_ or default_actor(ctx.obj.environ)
-    dropped = flushing.drop(store_here(ctx.obj, store), name, by=by)
+    dropped = flushing.drop(store_here(ctx.obj, store), name, by=by, environ=ctx.obj.environ)
     if json:
         out(json_.dumps({"dropped": [one.owed.id for one in dropped]}, ensure_ascii=False))
     elif not dropped:

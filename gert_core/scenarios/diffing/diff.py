@@ -111,6 +111,8 @@ class Revision:
         top = repository_of(runbook)
         if top not in self._roots:
             self._roots[top] = self._stack.enter_context(extracted(top, self._revision))
+        if not runbook.resolve().is_relative_to(top):  # the repository says that its files are elsewhere
+            raise DocumentError(f"{runbook} is not in {top}, where its repository has its files")
         inside = runbook.resolve().relative_to(top)
         earlier = self._roots[top] / inside
         if not earlier.is_file():

@@ -12,6 +12,7 @@ from gert_core.api.errors import UsageError
 from gert_core.api.results import StepProblem
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.kit.processes import call
+from gert_core.secrets.environ import child_environ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +21,8 @@ _SECONDS: Final = 60.0
 _LIMIT: Final = 256 * 1024 * 1024
 _SUFFIXES: Final = (".yaml", ".yml")
 _REGULAR: Final = ("100644", "100755")
+_QUIET: Final = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"}
+"""Keeps git from writing, and from asking a remote for objects: the configuration may name a program for that."""
 
 
 def repository_of(file: Path) -> Path:
@@ -37,10 +40,18 @@ def extracted(top: Path, revision: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gert-diff-") as made:
         root = Path(made).resolve()
         for name, data in _contents(files, top):
-            target = root / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
+            _write(root / name, data, name=name, revision=revision)
         yield root
+
+
+def _write(target: Path, data: bytes, *, name: str, revision: str) -> None:
+    """Write a document; a tree that git itself would refuse may have names that no directory can have."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    except (OSError, ValueError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise UsageError(f"{name!r} of revision {revision!r} cannot be written: {told}") from None
 
 
 def _documents(listed: str) -> Iterator[tuple[str, str]]:
@@ -63,8 +74,11 @@ def _contents(files: dict[str, str], top: Path) -> Iterator[tuple[str, bytes]]:
     _git(["cat-file", "--batch"], cwd=top, stdin=asked, output=parts)
     data, at = b"".join(parts), 0
     for name in files:
-        end = data.index(b"\n", at)
-        size = int(data[at:end].rsplit(b" ", 1)[1])
+        end = data.find(b"\n", at)
+        told = data[at:end].rpartition(b" ")[2]
+        if end < 0 or not told.isdigit():  # `missing`: the repository is damaged, or a part of another one
+            raise UsageError(f"{top} does not have the content of {name!r}", hint="fetch it with git, then try again")
+        size = int(told)
         yield name, data[end + 1 : end + 1 + size]
         at = end + 1 + size + 1
 
@@ -80,7 +94,7 @@ def _git(
     try:
         done = call(
             ["git", *args],
-            environ={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            environ=child_environ(os.environ, ()) | _QUIET,
             deadline=Deadline(stop).within(_SECONDS),
             stdin=stdin,
             limit=_LIMIT,

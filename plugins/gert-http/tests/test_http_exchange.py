@@ -81,10 +81,11 @@ def test_retry_after_is_a_number_or_a_date(header, seconds):
         assert deliver(receiver.url(), b"{}", {}, within(5)).retry_after == seconds
 
 
-def test_what_a_receiver_says_about_a_refusal_is_told_in_one_short_line():
+def test_what_a_receiver_says_about_a_refusal_is_told_in_short_with_its_spaces():
+    """Who records it masks it first, and then puts it in one line."""
     with Receiver(answers=[(400, {"body": b"invalid\n payload " + b"x" * 5000})]) as receiver:
         error = deliver(receiver.url(), b"{}", {}, within(5)).error
-    assert error.startswith("answered with 400: invalid payload xxx")
+    assert error.startswith("answered with 400: invalid\n payload xxx")
     assert len(error) < 250
 
 

@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Delivery
+from gert_core.kit.excerpts import shorten
 from gert_http.exchange import NoAnswerError, post
 
 if TYPE_CHECKING:
@@ -36,8 +37,13 @@ def deliver(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadlin
     said = f"answered with {answer.status}"
     if answer.status in _AGAIN or answer.status >= 500:
         return Delivery(status="failed", error=said, retry_after=_seconds(answer.headers.get("retry-after", "")))
-    text = " ".join(answer.body[: 4 * _SHOWN].decode("utf-8", "replace").split())[:_SHOWN]
-    return Delivery(status="refused", error=f"{said}: {text}" if text.isprintable() and text else said)
+    # Its spaces stay as they are: what is told of it is masked first, and a secret may have several in a row.
+    text = shorten(answer.body.decode("utf-8", "replace").strip(), _SHOWN)
+    return Delivery(status="refused", error=f"{said}: {text}" if text and _is_plain(text) else said)
+
+
+def _is_plain(text: str) -> bool:
+    return " ".join(text.split()).isprintable()
 
 
 def _seconds(text: str) -> float | None:
