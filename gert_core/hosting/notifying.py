@@ -166,7 +166,7 @@ class Post:
         """Refuse to give a receiver one of gert's own keys, or what opens the store of runs."""
         given = self._given(self.name)
         if own := [name for name in sorted(names) if name in self._environ and name not in given]:
-            raise _never(f"{where} names {own[0]}, which is a key of gert or of its store, and is sent to nobody")
+            raise _never(f"{where} names {own[0]}, a key of gert or of its store, which no receiver gets")
 
     def _given(self, notifier: str) -> dict[str, str]:
         """Return the environment for a notifier: of gert's own keys it has those that are called after it."""

@@ -84,7 +84,7 @@ def test_no_project_has_a_key_of_gert_sent_to_anybody(gert, rule, name):
         assert receiver.got == []
     assert ran.code == again.code == 0, again.all
     for one in (said, again):
-        assert f"names {name}, which is a key of gert or of its store, and is sent to nobody" in one.err
+        assert f"names {name}, a key of gert or of its store, which no receiver gets" in one.err
         assert KEY not in one.all
 
 

@@ -39,11 +39,8 @@ def deliver(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadlin
         return Delivery(status="failed", error=said, retry_after=_seconds(answer.headers.get("retry-after", "")))
     # Its spaces stay as they are: what is told of it is masked first, and a secret may have several in a row.
     text = shorten(answer.body.decode("utf-8", "replace").strip(), _SHOWN)
-    return Delivery(status="refused", error=f"{said}: {text}" if text and _is_plain(text) else said)
-
-
-def _is_plain(text: str) -> bool:
-    return " ".join(text.split()).isprintable()
+    plain = " ".join(text.split()).isprintable()
+    return Delivery(status="refused", error=f"{said}: {text}" if text and plain else said)
 
 
 def _seconds(text: str) -> float | None:
