@@ -8,7 +8,7 @@ from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import err, out
+from gert_core.cli.render.terminal import err, escape, out
 
 if TYPE_CHECKING:
     from gert_core.scenarios.diffing.compare import DiffReport
@@ -40,7 +40,7 @@ def diff(
 
     runner = Runners(ctx.obj, floor=False).of
     selection = Golden(names=scenario or (), everything=everything)
-    plan = Plan(files, selection, runner=runner, warn=lambda remark: err(f"warning: {remark}"))
+    plan = Plan(files, selection, runner=runner, warn=lambda remark: err(escape(f"warning: {remark}")))
     reports: dict[str, DiffReport] = {}
     shown: DiffReport | None = None
     with ExitStack() as stack:

@@ -37,16 +37,20 @@ def list_(
         out(json_.dumps(listed[0] if len(files) == 1 and len(listed) == 1 else listed, ensure_ascii=False))
         return 0
     for book, candidates in books.items():
-        out(str(book))
-        rows = [("★" if one.golden else "", one.name, _expects(one), ", ".join(sorted(one.tags))) for one in candidates]
+        out(escape(str(book)))
+        rows = [("★" if one.golden else "", *map(escape, _cells(one))) for one in candidates]
         for line in table(("", "SCENARIO", "EXPECTS", "TAGS"), rows, column=0, colour=lambda _: "yellow"):
             out(f"  {line}")
     return 0
 
 
+def _cells(one: ScenarioCandidate) -> tuple[str, str, str]:
+    return one.name, _expects(one), ", ".join(sorted(one.tags))
+
+
 def _expects(one: ScenarioCandidate) -> str:
     if one.problem is not None:
-        return escape(one.problem.message)
+        return one.problem.message
     test = one.scenario.test if one.scenario is not None else None
     if test is None:
         return "no test.yaml"

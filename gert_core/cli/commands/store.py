@@ -67,7 +67,7 @@ def copy(
         for fault in refused:
             err(escape(f"left out: {fault.message} ({fault.kind})"))
         if not ids:
-            err(f"no runs found in {here.place}")
+            err(escape(f"no runs found in {here.place}"))
     return 1 if refused else 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import err, out
+from gert_core.cli.render.terminal import err, escape, out
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -60,7 +60,7 @@ def run_tests(
 
     selection = ScenarioSelection(names=scenario or (), tags=tag or (), everything=everything)
     runner = Runners(ctx.obj, floor=floor).of
-    plan = Plan(files, selection, runner=runner, warn=lambda remark: err(f"warning: {remark}"))
+    plan = Plan(files, selection, runner=runner, warn=lambda remark: err(escape(f"warning: {remark}")))
     show = _Show(plan, quiet=json)
     with closing(_results(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as results:
         for job, result in zip(plan.jobs, results, strict=True):
@@ -155,12 +155,12 @@ class _Show:
             if job.report.runbook != self._runbook:
                 self._runbook = job.report.runbook
                 archived = self._plan.archived[self._runbook]
-                out(self._runbook + (f"  ({archived} not golden, --all runs them)" if archived else ""))
+                out(escape(self._runbook) + (f"  ({archived} not golden, --all runs them)" if archived else ""))
             out(line(result))
             if sys.stdout is not None and sys.stdout.isatty():
                 sys.stdout.flush()
         for warning in result.warnings:
-            err(f"warning: {job.report.runbook}: {result.scenario}: {warning}")
+            err(escape(f"warning: {job.report.runbook}: {result.scenario}: {warning}"))
 
     def end(self, summary: str) -> None:
         from gert_core.cli.render.scenario_results import failures

@@ -26,7 +26,7 @@ _STEP_MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "er
 def line(result: ScenarioResult) -> str:
     """Return the line of one scenario, such as ``✓ healthy  3 ms``."""
     mark, style = _MARKS[result.status]
-    text = f"  {paint(mark, style)} {result.scenario}"
+    text = f"  {paint(mark, style)} {escape(result.scenario)}"
     if result.status is ScenarioStatus.SKIPPED:
         return f"{text}  skipped: {escape(result.error)}"
     word = "  error" if result.status is ScenarioStatus.ERROR else ""
@@ -43,7 +43,7 @@ def failures(reports: Sequence[RunbookReport]) -> Iterator[str]:
 
 
 def _explained(runbook: str, result: ScenarioResult) -> Iterator[str]:
-    yield f"{paint('✗', 'red')} {paint(f'{runbook}: {result.scenario}', 'bold')}"
+    yield f"{paint('✗', 'red')} {paint(escape(f'{runbook}: {result.scenario}'), 'bold')}"
     if result.error is not None:
         yield f"    {escape(result.error)}"
     for found in result.failed:
@@ -55,9 +55,9 @@ def _explained(runbook: str, result: ScenarioResult) -> Iterator[str]:
             said = "" if status in ("success", "") else f"  {status}"
             yield f"      {paint(mark, style) if status else ' '} {escape(readable_key(key))}{said}"
         words = ["gert", "exec", runbook, "--mode", "replay", "--scenario", result.scenario]
-        yield f"    {paint('look closer:', 'cyan')} {shlex.join(words)}"
+        yield f"    {paint('look closer:', 'cyan')} {escape(shlex.join(words))}"
     if result.hint:
-        yield f"    {paint('hint:', 'cyan')} {result.hint}"
+        yield f"    {paint('hint:', 'cyan')} {escape(result.hint)}"
 
 
 __all__ = ["failures", "line"]
