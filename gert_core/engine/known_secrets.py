@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import RunError, UsageError
+from gert_core.governance.people import id_fault
 from gert_core.secrets import MINIMUM, Masker, own_secrets
 from gert_core.secrets.collect import leaves
 from gert_core.secrets.environ import provider_variables
@@ -59,17 +60,29 @@ def refuse_secret(masker: Masker, what: str, text: str, *, flag: str) -> None:
         raise UsageError(f"the {what} has a secret of the run in it", hint=f"give another with {flag}")
 
 
-def refuse_secrets(run: StoredRun, reason: str, name: str, environ: Mapping[str, str]) -> None:
-    """Refuse a reason or a name with a secret in it: an answer to a ticket is kept, and signed, as it is."""
+def secrets_of(run: StoredRun, environ: Mapping[str, str]) -> Masker:
+    """Return the same of a run by its trace; of one that cannot be read gert's own secrets are known."""
     from gert_core.runs.cache import load_state
     from gert_core.runs.state import RunState
 
     state = RunState()
     with suppress(RunError):  # a ticket without a trace beside it says nothing of secrets
         state = load_state(run)
-    masker = run_masker(run, state, environ)
+    return run_masker(run, state, environ)
+
+
+def refuse_actor(run: StoredRun, by: str, environ: Mapping[str, str]) -> None:
+    """Refuse the name of who does something about a run that is no id, or has a secret in it: it is kept as it is."""
+    if (fault := id_fault(by)) is not None:
+        raise UsageError(f"{by!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
+    refuse_secret(secrets_of(run, environ), "name", by, flag="--as")
+
+
+def refuse_secrets(run: StoredRun, reason: str, name: str, environ: Mapping[str, str]) -> None:
+    """Refuse a reason or a name with a secret in it: an answer to a ticket is kept, and signed, as it is."""
+    masker = secrets_of(run, environ)
     refuse_secret(masker, "reason", reason, flag="--reason")
     refuse_secret(masker, "name", name, flag="--as")
 
 
-__all__ = ["refuse_secret", "refuse_secrets", "run_masker"]
+__all__ = ["refuse_actor", "refuse_secret", "refuse_secrets", "run_masker", "secrets_of"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, RunError, RunStatus
 from gert_core.engine.journal import SYSTEM
-from gert_core.engine.known_secrets import run_masker
+from gert_core.engine.known_secrets import refuse_actor, run_masker
 from gert_core.engine.place import recorded_place
 from gert_core.engine.request import Resume
 from gert_core.engine.resume.read import read_run
@@ -65,6 +65,7 @@ def end_stale(
             or since < (stale_age(run.state) if age is None else age)
         ):
             raise NotStale
+        refuse_actor(run.stored, actor, environ)
         _write_end(run, stack, actor=actor, registry=registry, environ=environ)
 
 

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from gert_core.api import ErrorKind, GertError, RunError, UsageError
 from gert_core.api.errors import StoreError
-from gert_core.engine.known_secrets import refuse_secrets
-from gert_core.governance.people import id_fault
+from gert_core.engine.known_secrets import refuse_actor
 from gert_core.hosting.deliveries import Deliverer, Effort, now
 from gert_core.runs import outbox
 from gert_core.runs.find import find_run
@@ -111,8 +110,6 @@ def flush(
 
 def drop(store: RunStore, name: str, *, by: str, environ: Mapping[str, str]) -> list[NotificationEntry]:
     """Decide that a notification, or all that a run owes, is not tried any more; return what that was about."""
-    if (fault := id_fault(by)) is not None:
-        raise UsageError(f"{by!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
     found = [one for one in entries(store) if one.owed.id.startswith(name)]
     if len({one.owed.id for one in found}) > 1:
         raise UsageError(f"the ids of {len(found)} notifications begin with {name}", hint="give more of the id")
@@ -123,7 +120,7 @@ def drop(store: RunStore, name: str, *, by: str, environ: Mapping[str, str]) -> 
     for one in left:
         with store.open(one.run_id) as run:
             run.check_owner()
-            refuse_secrets(run, "", by, environ)
+            refuse_actor(run, by, environ)
             _drop(run, one, by)
     return left
 

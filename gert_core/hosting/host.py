@@ -185,7 +185,7 @@ class Host(Documents, Looking):
         ``identity`` is who answered as a provider knows them, ``evidence`` the SHA-256 of what it received.
         """
         entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
-        refuse_secrets(entry.run, reason or "", approver or "", self._site.environ)
+        refuse_secrets(entry.run, reason or "", approver or self.actor, self._site.environ)
         response = inbox.respond(
             entry,
             approved=approved,

@@ -137,7 +137,10 @@ class HostProgress(Progress):
         self._tickets.add(request.ticket_id)
 
         def told() -> None:
-            data = {"request": request.to_json(), "since_last": self._since_last(request)}
+            # What was approved before may have shown what is a secret by now.
+            since = self._since_last(request)
+            hidden = since if self._run is None else self._run.services.masker.hide(since)
+            data = {"request": request.to_json(), "since_last": hidden}
             self._notices.add("approval", data, step_key=step.key)
 
         self._later(told)

@@ -7,6 +7,9 @@ import json
 import pytest
 from gertproc import Gert
 
+from gert_core.api import UsageError
+from gert_core.hosting import Host
+
 SECRET = "swordfish-4711"
 TOKEN = "token-of-the-run"
 PARTS = '["first-part-of-it", "second-part-of-it"]'
@@ -30,6 +33,28 @@ steps:
   - { id: sure, type: approval, message: Go on? }
   - { type: end, outcome: { category: resolved, code: done } }
 """
+SAY = """\
+apiVersion: tool/v0
+meta: { name: say }
+contract: { inputs: { text: { type: string } }, effects: [host] }
+actions: { run: { argv: [echo, "{{ .text }}"] } }
+"""
+GATED = """\
+apiVersion: kernel/v0
+meta:
+  name: q
+  inputs: { pw: { type: string, from: env/PWX, secret: SECRET } }
+  governance: { rules: [{ effects: [host], action: require-approval }, { default: allow }] }
+tools: [say]
+steps:
+  - { id: say, type: tool, tool: say, inputs: { text: "it is {{ .pw }}" } }
+  - { type: end, outcome: { category: resolved, code: done } }
+"""
+
+
+def ticket_of(gert):
+    (entry,) = json.loads(gert("approvals", "list", "--json").out)["approvals"]
+    return entry["ticket_id"]
 
 
 @pytest.fixture
@@ -178,3 +203,59 @@ def test_what_the_shell_does_not_know_is_not_hidden_in_an_answer(gert):
     assert SECRET in everything(gert)
     assert gert("resume", "--run", run).code == 0
     assert SECRET not in (gert.run() / "trace.jsonl").read_text()
+
+
+@pytest.mark.parametrize("who", [SECRET, TOKEN])
+@pytest.mark.parametrize("given", ["flag", "variable"])
+def test_no_name_of_who_moves_or_ends_a_run_is_a_secret(gert, who, given):
+    """Nor is it one that cannot be seen: it is kept as it is written."""
+    flags, environ = (("--as", who), {}) if given == "flag" else ((), {"GERT_ACTOR": who})
+    trace = gert.run() / "trace.jsonl"
+    lines = trace.read_text().splitlines(keepends=True)
+    end = next(number for number, line in enumerate(lines) if '"type":"question_asked"' in line)
+    trace.write_text("".join(lines[:end]))  # as if its process had been killed
+    for argv in (
+        ("store", "copy", "file:runs", "sqlite:runs.db", "--move"),
+        ("runs", "cleanup", "--older-than", "1ms"),
+    ):
+        said = gert(*argv, *flags, **environ)
+        assert (said.code, said.err.splitlines()[0]) == (2, "error: the name has a secret of the run in it"), said.all
+        assert who not in said.all
+        assert gert(*argv, "--as", "al\u200bice").code == 2
+    assert who not in everything(gert)
+    assert "\u200b" not in everything(gert)
+
+
+def test_no_name_of_an_approver_in_the_environment_is_a_secret(tmp_path):
+    gert = Gert(tmp_path, TOKEN=TOKEN)
+    gert.write(book=f"apiVersion: kernel/v0\nmeta: {{ name: q, secrets: [{{ env: TOKEN }}] }}\n{APPROVAL}")
+    gert("exec", "book.yaml", "--approval", "inbox")
+    ticket = ticket_of(gert)
+    for verb in ("approve", "reject"):
+        said = gert(verb, ticket, GERT_ACTOR=TOKEN)
+        assert (said.code, said.err.splitlines()[0]) == (2, "error: the name has a secret of the run in it"), said.all
+    with (
+        Host(tmp_path, environ=gert.environ, actor=TOKEN) as host,
+        pytest.raises(UsageError, match="a secret of the run"),
+    ):
+        host.decide(ticket, approved=True)
+    assert TOKEN not in everything(gert)
+
+
+def test_what_was_approved_before_does_not_show_what_is_a_secret_by_now(tmp_path):
+    """In the notices of the run, in its process, and in a host that shows the ticket."""
+    gert = Gert(tmp_path, PWX=SECRET)
+    gert.write(tool_say=SAY, book=GATED.replace("SECRET", "false"))
+    run = gert("exec", "book.yaml", "--approval", "inbox", "--json").document["run_id"]
+    assert gert("approve", ticket_of(gert), "--as", "bob").code == 0
+    assert gert("resume", "--run", run).code == 0
+    gert.write(book=GATED.replace("SECRET", "true"))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--progress", "json")
+    (told,) = [line for line in map(json.loads, said.err.splitlines()) if line["kind"] == "approval"]
+    with Host(tmp_path, environ=gert.environ) as host:
+        (shown,) = host.tickets()
+        views = [told["data"]["since_last"], dict(shown.since_last)]
+    for since in views:
+        changed = {one["field"]: (one["before"], one["after"]) for one in since["changed"]}
+        assert changed["inputs"] == ({"text": "it is <REDACTED:pw>"},) * 2
+    assert SECRET not in f"{said.all}{views}"

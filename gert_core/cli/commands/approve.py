@@ -43,6 +43,7 @@ def answer(
     json: bool,
 ) -> int:
     """Write an answer to a ticket and print what is still missing."""
+    from gert_core.engine.known_secrets import refuse_secrets
     from gert_core.engine.run import default_actor
 
     project, environ = project_here(), ctx.obj.environ
@@ -50,14 +51,12 @@ def answer(
     known = checked_against(project, lambda: registry, environ)
     kept = store_of(project, ctx.obj, store)
     entry = find(kept, ticket, known=known)
-    if reason or as_:
-        from gert_core.engine.known_secrets import refuse_secrets
-
-        refuse_secrets(entry.run, reason or "", as_ or "", environ)
+    approver = default_actor(environ) if as_ is None else as_
+    refuse_secrets(entry.run, reason or "", approver, environ)
     response = respond(
         entry,
         approved=approved,
-        approver=default_actor(environ) if as_ is None else as_,
+        approver=approver,
         reason=reason,
         environ=environ,
         schemes=registry.signature_scheme,

@@ -39,6 +39,7 @@ def copy(
     A run is there as a whole or not at all, and a copy that failed can be repeated. Runs that are not over are refused
     without `--move`.
     """
+    from gert_core.engine.known_secrets import refuse_actor
     from gert_core.engine.run import default_actor
     from gert_core.runs.find import find_run
 
@@ -52,6 +53,9 @@ def copy(
     refused: list[RunError] = []
     for run_id in reversed(ids):  # so that those of one second keep their order
         try:
+            if move:
+                with here.open(run_id) as found:
+                    refuse_actor(found, by, ctx.obj.environ)
             done.append(_one(here, run_id, there, move=move, by=by, output=not no_output))
         except RunError as error:
             if len(ids) == 1 or error.exit_code != 1:  # what concerns the store concerns all of them
