@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -45,14 +46,15 @@ def refuse_moved(run: StoredRun, meta: Mapping[str, Any] | None = None) -> None:
     told = moved(read_meta(run) if meta is None else meta)
     if told is None:
         return
+    place = shlex.quote(told.to)  # what a hint says is pasted
     if told.done:
         raise RunError(
-            f"run {run.run_id} was moved to {told.to}", kind=ErrorKind.RUN_MOVED, hint=f"add --store {told.to}"
+            f"run {run.run_id} was moved to {told.to}", kind=ErrorKind.RUN_MOVED, hint=f"add --store {place}"
         )
     raise RunError(
         f"run {run.run_id} is being moved to {told.to}, and the move was interrupted",
         kind=ErrorKind.RUN_MOVED,
-        hint=f"repeat it: gert store copy STORE {told.to} --run {run.run_id} --move",
+        hint=f"repeat it: gert store copy STORE {place} --run {run.run_id} --move",
     )
 
 

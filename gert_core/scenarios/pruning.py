@@ -28,11 +28,14 @@ def old_recordings(paths: Sequence[Path], *, before: str) -> list[Path]:
     ]
 
 
-def other_files(directory: Path) -> list[str]:
-    """Return what is in a directory beside the files of a recording."""
-    return sorted(
+def why_kept(directory: Path) -> str | None:
+    """Return why a recording is not deleted: it is somewhere else, or other files are beside it; else None."""
+    if directory.is_symlink():
+        return "is a link"
+    others = sorted(
         entry.name for entry in directory.iterdir() if entry.name not in (SCENARIO_FILE, TEST_FILE, TRACE_FILE)
     )
+    return f"has other files too: {', '.join(others)}" if others else None
 
 
 def _ended(directory: Path) -> datetime:
@@ -47,4 +50,4 @@ def _ended(directory: Path) -> datetime:
     return datetime.fromtimestamp((directory / SCENARIO_FILE).stat().st_mtime, UTC)
 
 
-__all__ = ["old_recordings", "other_files"]
+__all__ = ["old_recordings", "why_kept"]

@@ -69,7 +69,7 @@ def _in_file(file: Path) -> Iterator[Hit]:
 def _decoded(line: str) -> object:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

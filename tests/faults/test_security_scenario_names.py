@@ -1,8 +1,9 @@
-"""Scenarios whose names and tests hold ends of lines and escape sequences, shown by every command that lists them."""
+"""Names, links, pipes and depths in scenarios and beside them that mislead the commands which show and delete them."""
 
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from gertproc import Gert
@@ -42,3 +43,31 @@ def test_a_warning_about_a_scenario_is_one_line(tmp_path):
         said = gert(command, "book\nFORGED.yaml")
         assert "\\u000aFORGED.yaml has no scenarios" in said.err
         assert not [line for line in said.all.splitlines() if line.startswith("FORGED")], said.all
+
+
+def test_a_recording_behind_a_link_is_not_deleted(tmp_path):
+    gert = Gert(tmp_path)
+    gert.write(book=BOOK)
+    assert gert("exec", "book.yaml", "--record", "one").code == 0
+    scenarios, elsewhere = tmp_path / "scenarios/book", tmp_path / "elsewhere"
+    (scenarios / "one").rename(elsewhere)
+    (scenarios / "one").symlink_to(elsewhere)
+    said = gert("scenario", "prune", "book.yaml", "--older", "1ms", "--yes")
+    assert (said.code, said.err) == (1, "0 recordings deleted\nskipped: scenarios/book/one is a link\n")
+    assert (elsewhere / "scenario.yaml").is_file()
+
+
+def test_a_trace_that_is_nested_too_deeply_is_scanned_as_text(tmp_path):
+    gert = Gert(tmp_path)
+    (tmp_path / "trace.jsonl").write_text("[" * 100_000 + "AKIAABCDEFGHIJKLMNOP\n")
+    said = gert("scenario", "scan", ".")
+    assert said.code == 1
+    assert "trace.jsonl:1: AWS access key" in said.out
+
+
+def test_a_pipe_that_nobody_reads_does_not_hold_up_a_graph(tmp_path):
+    gert = Gert(tmp_path)
+    gert.write(book=BOOK)
+    os.mkfifo(tmp_path / "pipe.svg")
+    said = gert("graph", "book.yaml", "-o", "pipe.svg")
+    assert (said.code, said.err.splitlines()[0]) == (2, "error: cannot write pipe.svg: No such device or address")

@@ -6,9 +6,11 @@ import fcntl
 import itertools
 import json
 import os
+import shlex
 import shutil
 import sqlite3
-from contextlib import suppress
+import struct
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -181,6 +183,50 @@ def test_a_pipe_beside_a_database_is_not_waited_for(gert, tmp_path, suffix):
     os.mkfifo(tmp_path / f"kept.db{suffix}")
     said = gert("runs", "list", "--store", KEPT)
     assert (said.code, f"kept.db{suffix} is not a regular file" in said.err) == (2, True), said.all
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_journal_that_names_another_file_deletes_nothing(gert, tmp_path, mode):
+    """SQLite takes a journal that was left behind for one of several, whose common file it then deletes."""
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    with closing(sqlite3.connect(tmp_path / "kept.db")) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        pages, size = (connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"precious\0")
+    magic, name = bytes.fromhex("d9d505f920a163d7"), str(precious).encode()
+    head = magic + struct.pack(">5I", 0, 1, pages, 512, size)
+    behind = struct.pack(">I", 0x40000000 // size + 1) + name + struct.pack(">2I", len(name), sum(name)) + magic
+    (tmp_path / "kept.db-journal").write_bytes(head.ljust(512, b"\0") + behind)
+    said = gert("runs", "list", "--store", KEPT)
+    assert (said.code, "kept.db-journal names another file, which SQLite would delete" in said.err) == (2, True)
+    assert precious.read_bytes() == b"precious\0"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another user")
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_a_file_of_another_user_beside_a_database_is_not_believed(gert, tmp_path, suffix):
+    """Where anybody can make files, such as in /tmp, nobody but its owner can replace the database itself."""
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    beside = tmp_path / f"kept.db{suffix}"
+    beside.write_bytes(b"x" * 600)
+    os.chown(beside, 65534, 65534)
+    for command in (("runs", "list"), ("exec", "plain.yaml")):
+        said = gert(*command, "--store", KEPT)
+        assert (said.code, f"kept.db{suffix} belongs to user nobody" in said.err) == (2, True), said.all
+    os.chown(tmp_path / "kept.db", -1, 65534)  # a group that may write to it shares it
+    (tmp_path / "kept.db").chmod(0o660)
+    assert "belongs to user" not in gert("runs", "list", "--store", KEPT).err
+
+
+def test_the_address_of_a_moved_run_is_a_word_that_can_be_pasted(gert, tmp_path):
+    run = json.loads(gert("exec", "plain.yaml", "--json").out)["run_id"]
+    meta = tmp_path / "runs" / run / "meta.json"
+    for done in (True, False):
+        told = {"to": "x; touch pwned", "at": "now", "by": "me", "done": done}
+        meta.write_text(json.dumps(json.loads(meta.read_text()) | {"moved": told}))
+        hint = gert("resume", "--run", run).err.splitlines()[1]
+        assert shlex.split(hint).count("x; touch pwned") == 1, hint
 
 
 def test_long_lines_are_read_one_at_a_time(gert, tmp_path):

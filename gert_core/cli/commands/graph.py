@@ -16,6 +16,7 @@ from gert_core.cli.stores import store_here, store_option
 from gert_core.documents.load import complete_runbook, load_runbook
 from gert_core.graph.build import build_graph
 from gert_core.graph.formats import FORMATS, SUFFIXES, TEXT, render
+from gert_core.kit.files import write_named
 from gert_core.runs.find import find_run
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _print(found: Graph) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_bytes(text.encode())
+        write_named(path, text.encode())
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}", hint="choose another -o file") from error
 

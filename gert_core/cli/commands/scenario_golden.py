@@ -69,26 +69,34 @@ def prune(
     if older is None:
         raise UsageError("--older is missing", hint="say which recordings to delete, for example --older 90d")
     from gert_core.cli.commands.runs_list import moment
-    from gert_core.scenarios.pruning import old_recordings, other_files
+    from gert_core.scenarios.pruning import old_recordings, why_kept
 
     before = moment(older, what="--older")
     old = old_recordings(files or [_root()], before=before)
-    kept = {directory: names for directory in old if (names := other_files(directory))}
-    gone = [directory for directory in old if directory not in kept]
+    kept = {directory: told for directory in old if (told := why_kept(directory)) is not None}
     if yes:
-        for directory in gone:
-            shutil.rmtree(directory)
+        kept |= {directory: told for directory in old if directory not in kept and (told := _delete(directory))}
+    gone = [directory for directory in old if directory not in kept]
     if json:
         document = {"pruned": list(map(str, gone)), "skipped": list(map(str, kept)), "dry_run": not yes}
         out(json_.dumps(document, ensure_ascii=False))
     else:
         for directory in gone:
             out(escape(str(directory)))
-        told = "deleted" if yes else "would be deleted; add --yes to delete them"
-        err(f"{len(gone)} recording{'' if len(gone) == 1 else 's'} {told}")
-    for directory, names in kept.items():
-        err(escape(f"skipped: {directory} has other files too: {', '.join(names)}"))
+        end = "deleted" if yes else "would be deleted; add --yes to delete them"
+        err(f"{len(gone)} recording{'' if len(gone) == 1 else 's'} {end}")
+    for directory, told in kept.items():
+        err(escape(f"skipped: {directory} {told}"))
     return 1 if kept and yes else 0
+
+
+def _delete(directory: Path) -> str | None:
+    """Delete a recording; return why that failed."""
+    try:
+        shutil.rmtree(directory)
+    except OSError as error:
+        return f"cannot be deleted: {error.strerror or error}"
+    return None
 
 
 def _root() -> Path:
