@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import RunError, UsageError
 from gert_core.governance.people import id_fault
@@ -71,8 +71,19 @@ def secrets_of(run: StoredRun, environ: Mapping[str, str]) -> Masker:
     return run_masker(run, state, environ)
 
 
+def hide(masker: Masker, value: Any) -> Any:
+    """Return data of another run, which is masked already, without the secrets of this one; its own masks stay."""
+    if isinstance(value, str):
+        return masker.mask_text(value) if masker.hits(value) else value
+    if isinstance(value, (list, tuple)):
+        return [hide(masker, item) for item in value]
+    if hasattr(value, "keys"):
+        return {hide(masker, key): hide(masker, value[key]) for key in value}
+    return masker.mask(value)
+
+
 def refuse_actor(run: StoredRun, by: str, environ: Mapping[str, str]) -> None:
-    """Refuse the name of who does something about a run that is no id, or has a secret in it: it is kept as it is."""
+    """Refuse the name of who does something about a run that is not a valid id or has a secret in it: it is kept as it is."""
     if (fault := id_fault(by)) is not None:
         raise UsageError(f"{by!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
     refuse_secret(secrets_of(run, environ), "name", by, flag="--as")
@@ -85,4 +96,4 @@ def refuse_secrets(run: StoredRun, reason: str, name: str, environ: Mapping[str,
     refuse_secret(masker, "name", name, flag="--as")
 
 
-__all__ = ["refuse_actor", "refuse_secret", "refuse_secrets", "run_masker", "secrets_of"]
+__all__ = ["hide", "refuse_actor", "refuse_secret", "refuse_secrets", "run_masker", "secrets_of"]

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import EventType
+from gert_core.engine.known_secrets import hide
 from gert_core.engine.progress import Progress
 from gert_core.secrets.live import LiveMask
 
@@ -139,7 +140,7 @@ class HostProgress(Progress):
         def told() -> None:
             # What was approved before may have shown what is a secret by now.
             since = self._since_last(request)
-            hidden = since if self._run is None else self._run.services.masker.hide(since)
+            hidden = since if self._run is None else hide(self._run.services.masker, since)
             data = {"request": request.to_json(), "since_last": hidden}
             self._notices.add("approval", data, step_key=step.key)
 

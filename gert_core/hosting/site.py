@@ -112,13 +112,13 @@ class Site:
     def since_last(self, request: ApprovalRequest) -> dict[str, object] | None:
         """Return what changed since the step of a request was approved last; None when it never was, or is unknown."""
         from gert_core.approvals.since import since_last_json
-        from gert_core.engine.known_secrets import secrets_of
+        from gert_core.engine.known_secrets import hide, secrets_of
 
         found = since_last_json(self.store, request, known=self.known)
         if found is None:
             return None
         with self.store.open(request.run_id) as run:
-            return dict(secrets_of(run, self.environ).hide(found))
+            return dict(hide(secrets_of(run, self.environ), found))
 
 
 __all__ = ["Site"]

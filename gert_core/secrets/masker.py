@@ -191,16 +191,6 @@ class Masker:
         except TypeError:
             return value
 
-    def hide(self, value: Any) -> Any:
-        """Return data of another run, which is masked already, without the secrets of this one; its masks stay."""
-        if isinstance(value, str):
-            return self.mask_text(value) if self.hits(value) else value
-        if isinstance(value, (list, tuple)):
-            return [self.hide(item) for item in value]
-        if hasattr(value, "keys"):
-            return {self.hide(key): self.hide(value[key]) for key in value}
-        return self.mask(value)
-
     def mask_event(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return a copy of an event's data, masked except for what gert itself writes; see ``written_by_gert``."""
         return {key: self._mask_field(key, data[key]) for key in data}
