@@ -83,7 +83,7 @@ def hide(masker: Masker, value: Any) -> Any:
 
 
 def refuse_actor(run: StoredRun, by: str, environ: Mapping[str, str]) -> None:
-    """Refuse the name of who does something about a run if it is no valid id or holds a secret: it is kept as it is."""
+    """Refuse a name of who does something about a run that is not a valid id or holds a secret: it is kept as it is."""
     if (fault := id_fault(by)) is not None:
         raise UsageError(f"{by!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
     refuse_secret(secrets_of(run, environ), "name", by, flag="--as")
