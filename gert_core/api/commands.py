@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gert_core.api.packs import ToolPack
     from gert_core.api.signatures import SignatureScheme
     from gert_core.api.steps import StepType
+    from gert_core.api.stores import RunStore
     from gert_core.api.transports import Transport
     from gert_core.api.views import ProjectInfo
 
@@ -64,6 +65,12 @@ class CommandHost(Protocol):
     @property
     def console(self) -> Console:
         """The person at the terminal."""
+
+    def store(self, url: str | None = None) -> RunStore:
+        """Return the store of runs at an address; None: the one that gert's own commands use in this directory.
+
+        It is closed when the command is over.
+        """
 
     def deadline(self, seconds: float | None = None) -> Deadline:
         """Return a deadline for calls that wait, such as ``console.ask``; None: no limit."""

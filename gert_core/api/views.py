@@ -25,14 +25,16 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
 class ProjectInfo(Struct, frozen=True, kw_only=True):
     """A project with the configuration of one plugin.
 
-    ``root`` is the directory of ``gert-project.yaml``, ``policies`` are the policy files it names. ``config`` is this
-    plugin's own part of ``plugins.config``.
+    ``root`` is the directory of ``gert-project.yaml``, ``policies`` are the policy files it names, ``traces_dir`` is
+    where further traces are kept, as those of ``gert watch``. ``config`` is this plugin's own part of
+    ``plugins.config``.
     """
 
     root: Path
     tools_dir: Path
     runs_dir: Path
     name: str = ""
+    traces_dir: Path | None = None
     policies: tuple[Path, ...] = ()
     providers: Mapping[str, ProviderInfo] = field(default_factory=dict)
     config: Mapping[str, Json] = field(default_factory=dict)

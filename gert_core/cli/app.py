@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import UsageError
@@ -61,16 +62,15 @@ def _dispatch(args: list[str], environ: Mapping[str, str]) -> int:
         return 0
     if verb.startswith("-"):
         raise UsageError(f"there is no option {verb!r}", hint="`gert --help` lists options and commands")
-    if verb in VERBS:
-        more, rest = _take_plugins(rest, leading=False)
-        with replaced_stdout():
-            options = Options(plugins=words + more, environ=environ)
-            try:
-                return _verb(verb, rest, options)
-            finally:
-                for close in options.opened:
-                    close()
-    return _plugin_command(verb, rest, Options(plugins=words, environ=environ))
+    own = verb in VERBS
+    more, rest = _take_plugins(rest, leading=False) if own else ((), rest)
+    options = Options(plugins=words + more, environ=environ)
+    try:
+        with replaced_stdout() if own else nullcontext():
+            return _verb(verb, rest, options) if own else _plugin_command(verb, rest, options)
+    finally:
+        for close in options.opened:
+            close()
 
 
 def _verb(verb: str, args: list[str], options: Options) -> int:
@@ -109,7 +109,7 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
     restore(options.environ)
     from gert_core.cli.command_host import TerminalHost, call_command
 
-    return call_command(function, args, TerminalHost(verb, registry=registry, project=project, environ=options.environ))
+    return call_command(function, args, TerminalHost(verb, registry=registry, project=project, options=options))
 
 
 def _registry(options: Options) -> tuple[Registry, Project | None]:

@@ -11,7 +11,8 @@ from gert_core.plugin.kinds import COMMAND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gert_core.api import Console, Json, ProjectInfo
+    from gert_core.api import Console, Json, ProjectInfo, RunStore
+    from gert_core.cli.session import Options
     from gert_core.documents.project import Project
     from gert_core.engine.cancel import Deadline
     from gert_core.plugin.registry import Registry
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 class TerminalHost:
     """The ``CommandHost`` of one command."""
 
-    def __init__(
-        self, command: str, *, registry: Registry, project: Project | None, environ: Mapping[str, str]
-    ) -> None:
+    def __init__(self, command: str, *, registry: Registry, project: Project | None, options: Options) -> None:
         self.command = command
-        self.environ = environ
+        self.environ = options.environ
         self.registry = registry
+        self._project = project
+        self._options = options
         self.project: ProjectInfo | None = registry.project_info(COMMAND, command, project)
 
     @property
@@ -39,6 +40,14 @@ class TerminalHost:
         from gert_core.cli.render.console import TerminalConsole
 
         return TerminalConsole()
+
+    def store(self, url: str | None = None) -> RunStore:
+        """Return the store of runs at an address, or as gert's own commands choose it."""
+        from gert_core.cli.session import project_here
+        from gert_core.cli.stores import store_of
+
+        # A project file that is broken names another store than the one there is without it.
+        return store_of(project_here(known=self._project), self._options, url, self.registry)
 
     def deadline(self, seconds: float | None = None) -> Deadline:
         """Return a deadline; a signal ends the command itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Struct
 from pydantic import AfterValidator, Field
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gert_core.documents.yaml import Document
 else:
     NotifyModel = later("gert_core.documents.notify:NotifyModel")
+
+DEFAULT_TRACES: Final = "traces"
+"""The directory of traces that are not kept with their runs, where none is named."""
 
 
 class TracesModel(Model):
@@ -136,6 +139,11 @@ class Project(Struct, frozen=True, kw_only=True):
         return self.root / self.model.runs_dir
 
     @property
+    def traces_dir(self) -> Path:
+        """The directory of traces that are not kept with their runs."""
+        return self.root / (self.model.traces.dir or DEFAULT_TRACES)
+
+    @property
     def policy_files(self) -> tuple[Path, ...]:
         """The policy files that hold for every run."""
         return tuple(self.root / entry for entry in self.model.policies)
@@ -157,6 +165,7 @@ class Project(Struct, frozen=True, kw_only=True):
             tools_dir=self.tools_dir,
             runs_dir=self.runs_dir,
             name=self.model.name or "",
+            traces_dir=self.traces_dir,
             policies=self.policy_files,
             providers={
                 name: ProviderInfo(binary=given.binary, transport=given.transport, config=deepcopy(given.config))

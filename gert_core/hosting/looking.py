@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api.store_records import RunQuery
 from gert_core.approvals import inbox
+from gert_core.documents.project import DEFAULT_TRACES
 from gert_core.hosting.views import RunView, TicketView
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.stream import follow_events
@@ -39,7 +40,7 @@ class Looking:
         if not isinstance(self._site.store, DirectoryStore):
             return None
         project = self._site.project
-        return self._site.root / "traces" if project is None else project.root / (project.model.traces.dir or "traces")
+        return self._site.root / DEFAULT_TRACES if project is None else project.traces_dir
 
     def runs(
         self,

@@ -1,53 +1,13 @@
-"""Durations in documents: their spelling, and the field type for step models."""
+"""Durations in documents: the field type for step models, and their spelling."""
 
 from __future__ import annotations
 
-import re
-from math import isfinite
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
-DURATION_PATTERN: Final = (
-    rf"^(?=.*[1-9])(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?"
-    rf"(?:{_NUMBER}s)?(?:{_NUMBER}ms)?)$"
-)
-"""What durations given as text look like."""
-LONGEST: Final = 1000 * 366 * 86400.0
-"""The longest duration, in seconds."""
-_PART: Final = rf"({_NUMBER})(ms|d|h|m|s)?"
-_LENGTH: Final = 60
-_SIMPLE: Final = frozenset("smhd")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
-
-
-def parse_duration(value: str | float) -> float:
-    """Return the seconds of ``1h30m``, ``500ms`` or a number; raise ``ValueError`` with a message otherwise."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if isfinite(value) and value > 0:
-            return _bounded(float(value), value)
-        raise ValueError(f"a duration must be a positive number of seconds, not {value}")
-    if isinstance(value, str) and (seconds := _simple(value)) > 0:
-        return _bounded(seconds, value)
-    if not isinstance(value, str) or len(value) > _LENGTH or not re.fullmatch(DURATION_PATTERN, value):
-        raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
-    return _bounded(sum(float(number) * _SECONDS[unit or None] for number, unit in re.findall(_PART, value)), value)
-
-
-def _simple(value: str) -> float:
-    """Return the seconds of a whole number with one unit, 0 for all else: nearly all are of this kind."""
-    number, unit = value[:-1], value[-1:]
-    simple = unit in _SIMPLE and number.isdecimal() and value.isascii() and len(value) <= _LENGTH
-    return float(number) * _SECONDS[unit] if simple else 0.0
-
-
-def _bounded(seconds: float, written: object) -> float:
-    """Return a duration that can be added to a time; raise ``ValueError`` for longer ones."""
-    if seconds > LONGEST:
-        raise ValueError(f"{written!r} is longer than a thousand years; write a shorter duration")
-    return seconds
+from gert_core.kit.time_spans import DURATION_PATTERN, LENGTH, LONGEST, duration_text, parse_duration
 
 
 def _duration(value: object) -> float:
@@ -66,21 +26,12 @@ Duration = Annotated[
         {
             "anyOf": [
                 {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
-                {"type": "string", "pattern": DURATION_PATTERN, "maxLength": _LENGTH},
+                {"type": "string", "pattern": DURATION_PATTERN, "maxLength": LENGTH},
             ],
             "examples": ["30s", "5m", "1h30m", 90],
         }
     ),
 ]
 """A positive time span, in seconds once read."""
-
-
-def duration_text(seconds: float) -> str:
-    """Return seconds as documents spell them: ``1h30m``, ``20m``, ``2.5s``."""
-    hours, rest = divmod(seconds, 3600)
-    minutes, left = divmod(rest, 60)
-    parts = ((f"{hours:.0f}", "h"), (f"{minutes:.0f}", "m"), (f"{left:g}", "s"))
-    return "".join(number + unit for number, unit in parts if number != "0") or "0s"
-
 
 __all__ = ["DURATION_PATTERN", "LONGEST", "Duration", "duration_text", "parse_duration"]

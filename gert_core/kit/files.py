@@ -26,6 +26,7 @@ MIB: Final = 1024 * 1024
 LINE_LIMIT: Final = 256 * MIB
 """The longest line of a trace, which its writer keeps to as well."""
 _PART: Final = MIB
+_BLOCK: Final = 4096
 _SMALL: Final = 64 * MIB
 _SHARED: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _FLAGS: Final = _SHARED | os.O_NOFOLLOW
@@ -52,17 +53,23 @@ def open_file(path: Path, *, limit: int | None = None, owners: Owners | None = N
     """
     descriptor = _open(path)
     try:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode):
-            raise UnreadableError(path, "is not a regular file")
-        if limit is not None and info.st_size > limit:
-            raise _too_large(path, limit)
-        if owners is not None:
-            owners.check(descriptor, path)
+        _checked(descriptor, path, limit, owners)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _checked(descriptor: int, path: Path, limit: int | None, owners: Owners | None) -> os.stat_result:
+    """Return what is known about an open file; raise ``UnreadableError`` as ``open_file`` does."""
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        raise UnreadableError(path, "is not a regular file")
+    if limit is not None and info.st_size > limit:
+        raise _too_large(path, limit)
+    if owners is not None:
+        owners.check(descriptor, path)
+    return info
 
 
 def open_named(path: Path) -> BinaryIO:
@@ -101,8 +108,12 @@ def read_file(path: Path, *, limit: int, owners: Owners | None = None) -> bytes 
 def read_file_info(path: Path, *, limit: int, owners: Owners | None = None) -> tuple[bytes, os.stat_result] | None:
     """Return the bytes of a regular file and what is known about it, ``None`` when there is none; see ``open_file``."""
     try:
-        with open_file(path, limit=limit, owners=owners) as file:
-            info, data = os.fstat(file.fileno()), file.read(limit + 1)
+        descriptor = _open(path)
+        try:
+            info = _checked(descriptor, path, limit, owners)
+            data = _read(descriptor, info.st_size, limit + 1)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -110,6 +121,15 @@ def read_file_info(path: Path, *, limit: int, owners: Owners | None = None) -> t
     if len(data) > limit:  # it grew meanwhile
         raise _too_large(path, limit)
     return data, info
+
+
+def _read(descriptor: int, size: int, most: int) -> bytes:
+    """Return what an open file has, which had this size; at most so many bytes."""
+    parts = []
+    while most > 0 and (part := os.read(descriptor, min(most, max(size + 1, _BLOCK)))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
 
 
 def read_record(path: Path, kind: type[_T], *, limit: int = MIB) -> _T | None:

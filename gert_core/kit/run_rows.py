@@ -60,13 +60,14 @@ def check_blocks(row: RunRow) -> None:
 
 def _after(row: RunRow, line: bytes) -> RunRow:
     try:
-        return _told(row, json.loads(line))
+        event = json.loads(line)
+        return told(row, event["type"], event["data"], event["timestamp"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # of a store that others wrote
         raise StoreError("a line of the run is not an event that gert wrote", kind=ErrorKind.TRACE) from None
 
 
-def _told(row: RunRow, event: dict[str, Any]) -> RunRow:
-    kind, data, at = event["type"], event["data"], event["timestamp"]
+def told(row: RunRow, kind: str, data: Mapping[str, Any], at: str) -> RunRow:
+    """Return the row behind an event, given by its type, its data and its time."""
     if kind == EventType.RUN_START:
         return replace(
             row,
@@ -113,9 +114,9 @@ def blocked_on(data: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
     return tuple(found)
 
 
-def added(told: object, more: object) -> str | None:
+def added(known: object, more: object) -> str | None:
     """Return the sum of two durations as traces have them; what is missing or is not one counts nothing."""
-    seconds = [found for text in (told, more) if (found := _seconds(text)) is not None]
+    seconds = [found for text in (known, more) if (found := _seconds(text)) is not None]
     return f"{sum(seconds):.3f}s" if seconds else None
 
 
@@ -172,4 +173,5 @@ __all__ = [
     "matches",
     "select",
     "shown",
+    "told",
 ]

@@ -15,6 +15,7 @@ from gert_core.runs.listing import run_info
 from gert_core.runs.rows import row_of
 from gert_core.stores.directory import DirectoryRun
 from gert_core.stores.index import Index, stamp_of
+from gert_core.stores.quick_rows import row_of_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,10 @@ def _row(index: Index, root: Path, path: str, name: str) -> RunRow:
     stamp = stamp_of(path)
     if (known := index.row(name, stamp)) is not None:
         return known
+    if stamp is not None and (quick := row_of_directory(root / name)) is not None:
+        if not stamp.fresh and stamp == stamp_of(path):
+            index.add(quick, stamp)
+        return quick
     info = run_info(DirectoryRun(root / name))
     row = row_of(info)
     over = info.state is not None and (info.state.over or row.status == MOVED)

@@ -12,6 +12,8 @@ from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.kinds import COMMAND
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.registry import Registry
+from gert_core.stores.choose import choose_store
+from gert_core.stores.directory import DirectoryStore
 from gert_core.testing import finish, helpers
 from gert_core.testing.cases import PluginConformance
 from gert_core.testing.console import ScriptedConsole
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from gert_core.api import Command, Diagnostic, Json, ProjectInfo
+    from gert_core.api import Command, Diagnostic, Json, ProjectInfo, RunStore
 
 _RULE: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 
@@ -48,6 +50,12 @@ class CommandTestHost:
     def config(self) -> Mapping[str, Json]:
         """The settings of the plugin."""
         return self.project.config if self.project is not None else {}
+
+    def store(self, url: str | None = None) -> RunStore:
+        """Return the store at an address, else the directory of runs of the project."""
+        if url is None and self.project is not None:
+            return DirectoryStore(self.project.runs_dir)
+        return choose_store(None, registry=lambda: self.registry, given=url, environ=self.environ)
 
     def deadline(self, seconds: float | None = None) -> Deadline:
         """Return a deadline that many seconds from now; None: no limit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -18,10 +18,10 @@ from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
 from gert_core.kit.run_rows import INTERRUPTED, MOVED, UNREADABLE
+from gert_core.kit.times import moment
 from gert_core.runs.listing import run_info
 from gert_core.runs.rows import phrase, row_of
 from gert_core.runs.state import KEPT, MODES
-from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,19 +156,4 @@ def words(text: str, known: Sequence[str], *, what: str) -> tuple[str, ...]:
     return wanted
 
 
-def moment(text: str, *, what: str) -> str:
-    """Return a moment as traces have it: given as RFC 3339, in UTC unless it says otherwise, or as a time ago."""
-    from gert_core.kit.durations import parse_duration
-
-    try:
-        given = datetime.fromisoformat(text)
-    except ValueError:
-        try:
-            return timestamp(datetime.now(UTC) - timedelta(seconds=parse_duration(text)))
-        except (ValueError, OverflowError):
-            hint = "write a time such as 30m, 12h or 7d, or a moment such as 2026-11-01 or 2026-11-01T12:00:00Z"
-            raise UsageError(f"{what} takes a time or a moment, not {text!r}", hint=hint) from None
-    return timestamp(given.astimezone(UTC) if given.tzinfo is not None else given.replace(tzinfo=UTC))
-
-
-__all__ = ["list_", "moment", "words"]
+__all__ = ["list_", "words"]

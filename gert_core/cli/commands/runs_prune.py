@@ -11,12 +11,13 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunQuery
-from gert_core.cli.commands.runs_list import moment, words
+from gert_core.cli.commands.runs_list import words
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
 from gert_core.cli.stores import store_here, store_of, store_option
 from gert_core.kit.run_rows import INTERRUPTED, MOVED
+from gert_core.kit.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

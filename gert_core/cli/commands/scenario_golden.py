@@ -68,7 +68,7 @@ def prune(
     """Delete recorded scenarios that are not golden and old."""
     if older is None:
         raise UsageError("--older is missing", hint="say which recordings to delete, for example --older 90d")
-    from gert_core.cli.commands.runs_list import moment
+    from gert_core.kit.times import moment
     from gert_core.scenarios.pruning import old_recordings, why_kept
 
     before = moment(older, what="--older")
