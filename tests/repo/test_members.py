@@ -11,7 +11,7 @@ LIBRARIES = {"gert-http", "gert-jsonrpc"}
 BUNDLE = "gert"
 APART = {"gert-notify-pagerduty", "gert-notify-slack", "gert-notify-webhook", "gert-store-postgres"}
 """Plugins that need more than most people have; extras of the bundle bring them."""
-SURFACES = {"gert-watch"}
+SURFACES = {"gert-outcomes", "gert-watch"}
 """Plugins that are a command, and called after it."""
 KINDS = "step|store|transport|approval|input|signature|notify|policy|tools|command"
 

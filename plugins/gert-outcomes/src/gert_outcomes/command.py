@@ -1,0 +1,167 @@
+"""``gert outcomes``: read the command line, summarise the runs, and print or write what was asked for."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from contextlib import suppress
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from msgspec import Struct
+
+from gert_core.api import UsageError
+from gert_core.kit.escaping import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.api import CommandHost
+    from gert_outcomes.summary import OutcomeReport
+
+USAGE: Final = """\
+Usage: gert outcomes [OPTIONS]
+
+Show what past runs came to: outcomes and their trends, how long runs worked and waited for people, failing steps.
+Only runs in mode `real` count, each of them once.
+
+Options:
+  --since TIME       Runs that began in this time (7d, 12h), or since a moment (2026-11-01); default: all.
+  --runbook NAME     Runs of this runbook only.
+  --by WHAT          One part for each runbook, actor, day or week; default: runbook. Days and weeks are those of UTC.
+  --steps            Also how often each step ran and failed, and how long it took; reads whole traces.
+  --json             Print one JSON document.
+  --csv              Print a table for spreadsheets; with --steps that of the steps.
+  --html FILE        Write one HTML page with charts and tables.
+  --store URL        Where runs are kept; default: GERT_STORE, or as the project says.
+  --help             Show this text.
+"""
+BY: Final = ("runbook", "actor", "day", "week")
+_FORMS: Final = ("json", "csv", "html")
+_NAMED: Final = 20
+"""How many traces that cannot be read are named on the terminal."""
+
+
+class OutcomesOptions(Struct, frozen=True, kw_only=True):
+    """What a command line asks for."""
+
+    since: str | None = None
+    """As it was given."""
+    runbook: str | None = None
+    by: str = BY[0]
+    steps: bool = False
+    form: str = "text"
+    html: Path | None = None
+    store: str | None = None
+
+
+class _Parser(ArgumentParser):
+    """Raises what is wrong with a command line instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint="`gert outcomes --help` lists the options")
+
+
+def main(args: Sequence[str], host: CommandHost) -> int:
+    """Run ``gert outcomes``, and return its exit code."""
+    if {"--help", "-h"} & set(args):
+        _say(USAGE.removesuffix("\n"))
+        return 0
+    wanted = read(args)
+    from gert_outcomes.collect import collect
+
+    traces = Path("traces") if host.project is None else host.project.traces_dir
+    report = collect(host.store(wanted.store), wanted, traces=traces if wanted.store is None else None)
+    _print(report, wanted)
+    return 0
+
+
+def read(args: Sequence[str]) -> OutcomesOptions:
+    """Return what a command line asks for; raise ``UsageError`` for one that does not make sense."""
+    parser = _Parser(prog="gert outcomes", add_help=False, allow_abbrev=False)
+    for name in ("--since", "--runbook", "--by", "--html", "--store"):
+        parser.add_argument(name)
+    for name in ("--steps", "--json", "--csv"):
+        parser.add_argument(name, action="store_true")
+    given = vars(parser.parse_args(list(args)))
+    forms = [name for name in _FORMS if given[name]]
+    if len(forms) > 1:
+        raise UsageError(f"--{forms[0]} and --{forms[1]} cannot be given together")
+    by = given["by"] or BY[0]
+    if by not in BY:
+        raise UsageError(f"--by takes {', '.join(BY[:-1])} or {BY[-1]}, not {by!r}")
+    if given["html"] == "":
+        raise UsageError("--html needs the name of a file")
+    return OutcomesOptions(
+        since=given["since"],
+        runbook=given["runbook"],
+        by=by,
+        steps=given["steps"],
+        form=forms[0] if forms else "text",
+        html=None if given["html"] is None else Path(given["html"]),
+        store=given["store"],
+    )
+
+
+def _print(report: OutcomeReport, wanted: OutcomesOptions) -> None:
+    if wanted.form == "json":
+        import json
+
+        _say(json.dumps(report.to_json(), ensure_ascii=False))
+    elif wanted.form == "csv":
+        from gert_outcomes.spreadsheet import table
+
+        _say(table(report, steps=wanted.steps).removesuffix("\n"))
+    elif wanted.html is not None:
+        from gert_outcomes.page import page
+
+        _write(wanted.html, page(report))
+    elif report.parts:
+        from gert_outcomes.text import text
+
+        _say(text(report, ascii_only=not _shows_blocks(), width=get_terminal_size((100, 24)).columns))
+    if wanted.form != "json":
+        if not report.parts:
+            asked = " that are as asked for" if wanted.since or wanted.runbook else ""
+            _note(f"no real runs{asked} found in {report.place}")
+        for problem in report.problems[:_NAMED]:
+            _note(f"warning: {problem['run_id']} was left out: {problem['problem']}")
+        if (more := len(report.problems) - _NAMED) > 0:
+            _note(f"warning: {more} more runs that cannot be read were left out; --json names all of them")
+
+
+def _write(path: Path, text: str) -> None:
+    from gert_core.kit.files import write_named
+
+    try:
+        write_named(path, text.encode("utf-8", "replace"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot write {path}: {reason}", hint="choose another file for --html") from None
+    _note(f"wrote {path}")
+
+
+def _shows_blocks() -> bool:
+    try:
+        "█▁".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _say(text: str) -> None:
+    """Print on standard output; what its encoding does not have is spelled out."""
+    if sys.stdout is not None:
+        coding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        sys.stdout.write(f"{text.encode(coding, 'backslashreplace').decode(coding)}\n")
+        sys.stdout.flush()
+
+
+def _note(text: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{escape(text)}\n")
+        sys.stderr.flush()
+
+
+__all__ = ["BY", "USAGE", "OutcomesOptions", "main", "read"]
