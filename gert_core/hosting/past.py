@@ -71,7 +71,7 @@ class PastRuns:
             PastStep(
                 name=_NUMBERS.sub("", _IN_A_LOOP.sub("", step.key)),
                 type=step.type,
-                failed=step.failed,
+                failed=step.failed and not step.quiet,
                 duration=step.duration,
                 waited=step.waited,
             )
