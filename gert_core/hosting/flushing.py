@@ -110,12 +110,20 @@ def flush(
 
 def drop(store: RunStore, name: str, *, by: str, environ: Mapping[str, str]) -> list[NotificationEntry]:
     """Decide that a notification, or all that a run owes, is not tried any more; return what that was about."""
+    if not name:
+        raise UsageError("give the id of a notification, or of a run", hint="`gert notify list` shows them")
     found = [one for one in entries(store) if one.owed.id.startswith(name)]
     if len({one.owed.id for one in found}) > 1:
         raise UsageError(f"the ids of {len(found)} notifications begin with {name}", hint="give more of the id")
     if not found:
-        with find_run(store, name) as run:
-            found = list(entries(store, run.run_id))
+        try:
+            with find_run(store, name) as run:
+                found = list(entries(store, run.run_id))
+        except StoreError as error:
+            if error.kind != ErrorKind.RUN_NOT_FOUND:
+                raise
+            hint = "`gert notify list` shows what was not delivered"
+            raise UsageError(f"there is no notification and no run {name}", hint=hint) from None
     left = [one for one in found if one.status != "delivered"]
     for one in left:
         with store.open(one.run_id) as run:

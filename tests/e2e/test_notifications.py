@@ -384,6 +384,17 @@ def test_what_is_dropped_is_not_tried_any_more(gert):
     assert gert("notify", "drop", "nothing-like-it").code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("", "give the id of a notification, or of a run"), ("zzz", "there is no notification and no run zzz")],
+)
+def test_what_is_not_there_cannot_be_dropped(gert, name, told):
+    gert("exec", "book.yaml", "--no-notify", HOOK="x")
+    said = gert("notify", "drop", name)
+    assert (said.code, said.err.splitlines()[0]) == (2, f"error: {told}")
+    assert [one["status"] for one in owed(gert)] == ["owed"]
+
+
 def test_a_rule_that_changed_since_the_run_began_is_refused(gert, tmp_path):
     gert("exec", "book.yaml", "--no-notify", HOOK="http://127.0.0.1:9/x")
     with Receiver() as receiver:

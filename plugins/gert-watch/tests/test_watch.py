@@ -212,6 +212,19 @@ def test_a_probe_that_fails_does_not_stop_it(project):
     assert (code, len(out.splitlines())) == (0, 2), out + err
 
 
+@pytest.mark.parametrize("words", [("dry-run",), ("replay", "--scenario", "one")])
+def test_runs_that_are_not_kept_are_shown_like_others_and_tell_nobody(project, tmp_path, words):
+    project.write("escalated")
+    (tmp_path / "gert-project.yaml").write_text("notify: [{on: escalated, webhook: env/HOOK}]\nfail_on: [escalated]\n")
+    (tmp_path / "scenarios" / "health-check" / "one").mkdir(parents=True)
+    scenario = tmp_path / "scenarios" / "health-check" / "one" / "scenario.yaml"
+    scenario.write_text("tool_responses: {sh:run: [{stdout: fine}]}\n")
+    with Receiver() as receiver:
+        code, out, err = project.watch("--mode", *words, "--count", "2", HOOK=receiver.url())
+    assert (code, err, len(out.splitlines()), receiver.got) == (0, "", 2, [])
+    assert not (tmp_path / "traces").exists()
+
+
 def test_a_run_that_waits_for_people_stops_it(project):
     project.write(head=", governance: { rules: [{ effects: [host], action: require-approval }] }")
     code, out, err = project.watch("--pending-exit-code", "9")
@@ -354,6 +367,7 @@ def test_a_receiver_that_hangs_delays_no_start_and_no_end(project, tmp_path):
     [
         (["--interval", "1s"], "give the runbook"),
         (["none.yaml", "--interval", "1s"], "does not exist"),
+        (["tools", "--interval", "1s"], "is not a file"),
         (["health-check.yaml"], "--interval is missing"),
         (["health-check.yaml", "--interval", "500ms"], "1s is the least"),
         (["health-check.yaml", "--interval", "soon"], "not a valid duration"),

@@ -79,7 +79,8 @@ def read(args: Sequence[str]) -> WatchOptions:
     if given.runbook is None:
         raise UsageError("give the runbook to run", hint="gert watch FILE --interval 5m")
     if not given.runbook.is_file():
-        raise UsageError(f"{given.runbook} does not exist", file=str(given.runbook), hint="give the path of a runbook")
+        told = "is not a file" if given.runbook.exists() else "does not exist"
+        raise UsageError(f"{given.runbook} {told}", file=str(given.runbook), hint="give the path of a runbook")
     start = dict(given.start)
     if start.setdefault("questions", "suspend") == "ask":
         raise UsageError("--questions ask asks, and gert watch never does; nothing was run", hint="leave it out")
