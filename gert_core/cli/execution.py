@@ -126,6 +126,8 @@ def show_recording(recording: Recording, *, as_json: bool) -> None:
     """Print where a run was recorded; what prevented it is a warning, whatever the output."""
     if recording.written and not as_json:
         out(f"  recorded: {escape(recording.path)}")
+    if recording.known is not None and not as_json:
+        out(f"  not recorded: scenario {escape(recording.known)} went this way")
     for warning in recording.warnings:
         err(escape(f"warning: {warning}"))
     if recording.problem is not None:

@@ -87,6 +87,22 @@ def test_a_directory_that_is_not_empty_is_refused_before_anything_runs(shell):
     assert 'runbook: "../book.yaml"' in (shell.root / "empty" / "scenario.yaml").read_text()
 
 
+def test_a_directory_that_cannot_be_made_is_refused_before_anything_runs(shell):
+    shell.book(ONE, tools="look")
+    done = shell.gert("exec", "book.yaml", "--record", "book.yaml/x", code=2)
+    assert "cannot be written: " in done.stderr
+    assert "book.yaml is not a directory; nothing was run" in done.stderr
+    assert shell.runs() == []
+
+
+def test_the_place_of_a_recording_may_be_taken_while_the_run_is_under_way(shell):
+    shell.program("look", "mkdir -p scenarios/book/one; touch scenarios/book/one/mine; echo word=red")
+    shell.book(ONE, tools="look")
+    ran = shell.json("exec", "book.yaml", "--record", "one")
+    assert ran["record"]["problem"].endswith("scenarios/book/one exists and is not empty")
+    assert [path.name for path in (shell.root / "scenarios" / "book" / "one").iterdir()] == ["mine"]
+
+
 @pytest.mark.parametrize("mode", ["dry-run", "probe"])
 def test_other_modes_are_not_recorded(shell, mode):
     shell.book(ONE, tools="look")
@@ -372,7 +388,7 @@ def test_a_secret_output_becomes_a_placeholder_of_its_length(shell):
 
 def test_a_recording_that_cannot_be_written_does_not_change_the_exit_code(shell):
     shell.book(ONE, tools="look")
-    (shell.root / "scenarios").write_text("a file")
+    shell.program("look", "echo word=red; touch scenarios")
     ran = shell.json("exec", "book.yaml", "--record", "one")
     assert ran["status"] == "completed"
     assert ran["record"]["written"] is False
@@ -393,6 +409,9 @@ def test_every_real_run_is_recorded_under_its_id_on_request(shell):
     assert ran["record"]["written"] is True
     assert ran["record"]["path"].endswith(f"scenarios/book/{ran['run_id']}")
     same = shell.json("exec", "book.yaml", GERT_AUTO_RECORD="new")
+    shown = shell.gert("exec", "book.yaml", GERT_AUTO_RECORD="new")
+    assert f"  not recorded: scenario {ran['run_id']} went this way\n" in shown.stdout
+    assert "warning" not in shown.stderr
     assert same["record"] == {"written": False, "path": same["record"]["path"], "problem": None}
     shell.program("look", "exit 3")
     other = shell.json("exec", "book.yaml", code=1, GERT_AUTO_RECORD="new")

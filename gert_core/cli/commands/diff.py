@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
+from gert_core.cli.scenario_options import all_option, runbooks_argument, scenario_option
 
 if TYPE_CHECKING:
     from gert_core.scenarios.diffing.compare import DiffReport
@@ -16,13 +17,9 @@ if TYPE_CHECKING:
 
 def diff(
     ctx: typer.Context,
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE|DIR", help="Runbooks, or directories of them.", readable=False)
-    ],
-    scenario: Annotated[
-        list[str] | None, typer.Option("--scenario", metavar="NAME", help="Only this one (* and ? work); repeatable.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also scenarios that are not golden.")] = False,
+    files: Annotated[list[Path], runbooks_argument()],
+    scenario: Annotated[list[str] | None, scenario_option()] = None,
+    everything: Annotated[bool, all_option()] = False,
     against: Annotated[
         str | None, typer.Option("--against", metavar="REV", help="Compare with the documents of this git revision.")
     ] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out, paint
+from gert_core.cli.scenario_options import runbooks_argument
 from gert_core.cli.stores import store_option
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def list_(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE|DIR", help="Runbooks, or directories of them.", readable=False)
-    ],
+    files: Annotated[list[Path], runbooks_argument()],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """List the scenarios of runbooks: which are golden, which are recorded, and what each expects."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
+from gert_core.cli.scenario_options import all_option, runbooks_argument, scenario_option
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -25,17 +26,13 @@ DEFAULT_TIMEOUT: Final = "60s"
 
 def run_tests(
     ctx: typer.Context,
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE|DIR", help="Runbooks, or directories of them.", readable=False)
-    ],
+    files: Annotated[list[Path], runbooks_argument()],
     *,
-    scenario: Annotated[
-        list[str] | None, typer.Option("--scenario", metavar="NAME", help="Only this one (* and ? work); repeatable.")
-    ] = None,
+    scenario: Annotated[list[str] | None, scenario_option()] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="Only scenarios with this tag; repeatable.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also scenarios that are not golden.")] = False,
+    everything: Annotated[bool, all_option()] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     junit: Annotated[
         Path | None,

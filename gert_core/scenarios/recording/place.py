@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
+from errno import EACCES, ENOTDIR
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,15 +33,25 @@ def check_target(target: Path) -> Path:
         raise UsageError(f"{str(target)!r} cannot be the directory of a scenario", hint="give it a name without dots")
     try:
         if not os.path.lexists(target):
+            _check_parent(target)
             return target
         if target.is_symlink() or not target.is_dir():
-            raise UsageError(f"{target} exists and is not a directory; nothing was run", file=str(target), hint=hint)
+            raise UsageError(f"{target} exists and is not a directory", file=str(target), hint=hint)
         if any(target.iterdir()):
-            raise UsageError(f"{target} exists and is not empty; nothing was run", file=str(target), hint=hint)
+            raise UsageError(f"{target} exists and is not empty", file=str(target), hint=hint)
     except (OSError, ValueError) as error:
         told = getattr(error, "strerror", None) or error
-        raise UsageError(f"{str(target)!r} cannot be written: {told}; nothing was run", hint=hint) from None
+        raise UsageError(f"{str(target)!r} cannot be written: {told}", hint=hint) from None
     return target
+
+
+def _check_parent(target: Path) -> None:
+    """Raise ``OSError`` when a directory cannot be made, because what is around it is no directory or not writable."""
+    around = next(parent for parent in target.absolute().parents if os.path.lexists(parent))
+    if not around.is_dir():
+        raise NotADirectoryError(ENOTDIR, f"{around} is not a directory")
+    if not os.access(around, os.W_OK | os.X_OK):
+        raise PermissionError(EACCES, f"{around} is not writable")
 
 
 def write_directory(target: Path, files: Mapping[str, bytes | Iterable[bytes]]) -> None:

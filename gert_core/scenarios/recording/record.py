@@ -34,18 +34,26 @@ _SHOWN: Final = 5
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """Whether a run was recorded, where, and why it was not; ``warnings`` are about one that was."""
+    """Whether a run was recorded, where, and why it was not; ``warnings`` are about one that was.
+
+    ``known`` is the scenario for which a run was not recorded that went the same way.
+    """
 
     written: bool
     path: str
     problem: str | None = None
     warnings: tuple[str, ...] = ()
+    known: str | None = None
 
     def masked(self, mask: Callable[[str], str]) -> Recording:
         """Return it with all texts masked."""
         problem = None if self.problem is None else mask(self.problem)
         return Recording(
-            written=self.written, path=mask(self.path), problem=problem, warnings=tuple(map(mask, self.warnings))
+            written=self.written,
+            path=mask(self.path),
+            problem=problem,
+            warnings=tuple(map(mask, self.warnings)),
+            known=None if self.known is None else mask(self.known),
         )
 
     def to_json(self) -> dict[str, object]:
@@ -90,7 +98,7 @@ def _record(
     scenario = _scenario(proof, target, runner.runbook, taken)
     test = expectations(taken, faithful=proof.faithful)
     if new and (same := _known_way(test, runner)) is not None:
-        return Recording(written=False, path=str(target), warnings=(f"not recorded: scenario {same} went this way",))
+        return Recording(written=False, path=str(target), known=same)
     hits = [*hits_in(scenario, f"{SCENARIO_FILE}: "), *hits_in(test, f"{TEST_FILE}: ")]
     hits += hits_in_trace(stored.lines(), TRACE_FILE)
     if hits:

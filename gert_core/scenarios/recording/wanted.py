@@ -49,7 +49,10 @@ def wanted_by(
     if given is not None:
         if mode != "real":
             raise UsageError(f"a run in mode {mode} is not recorded; nothing was run", hint="leave --record out")
-        return Wanted(to=check_target(target_of(given, runbook, base=base)).absolute())
+        try:
+            return Wanted(to=check_target(target_of(given, runbook, base=base)).absolute())
+        except UsageError as error:
+            raise UsageError(f"{error.message}; nothing was run", file=error.file, hint=error.hint) from None
     value = environ.get(VARIABLE, "").strip().lower()
     if value in ("", "false", "0", "no"):
         return None
