@@ -357,6 +357,33 @@ def certificate(place, days):
     return file
 
 
+def test_people_are_told_of_a_queue_and_a_run_becomes_a_test(tmp_path):
+    place = tmp_path / "queue-check"
+    shutil.copytree(EXAMPLES / "queue-check", place)
+    (place / "queue").mkdir()
+    for name in ("1.done", "2.done", "3.done", "4.done", "5"):
+        (place / "queue" / name).touch()
+    with subprocess.Popen([sys.executable, "receiver.py", "0"], cwd=place, stdout=subprocess.PIPE, text=True) as told:
+        try:
+            environ = {"OPS_HOOK": told.stdout.readline().removeprefix("listening on ").strip()}
+            words = ("exec", "queue-check.runbook.yaml", "--record", "mine", "--json")
+            (ticket,) = json.loads(gert(*words, cwd=place, **environ).stdout)["pending"]
+            assert told.stdout.readline() == "queue-check waits for approval: step drain\n"
+            gert("approve", ticket["ticket_id"], "--as", "bob", cwd=place)
+            assert "resolved (queue_drained)" in gert("resume", "latest", cwd=place, **environ).stdout
+        finally:
+            told.kill()
+    assert [path.name for path in (place / "queue").iterdir()] == ["5"]
+    gert("scenario", "promote", "mine", cwd=place)
+    same = json.loads(gert("diff", "queue-check.runbook.yaml", "--json", cwd=place).stdout)["runbooks"][0]
+    assert same["summary"] == {"unchanged": 4, "changed": 0, "errors": 0}
+    book = place / "queue-check.runbook.yaml"
+    book.write_text(book.read_text().replace("le .look.waiting .limit", "le .look.waiting 9"))
+    changed = json.loads(gert("diff", book.name, "--json", cwd=place, code=1).stdout)["runbooks"][0]["scenarios"]
+    assert [one["scenario"] for one in changed if not one["same"]] == ["drained", "mine"]
+    assert changed[0]["after"] == {"status": "completed", "outcome": "no_action", "code": "short_enough"}
+
+
 def test_a_failover_with_two_approvers_and_one_who_may_not(tmp_path):
     shutil.copytree(EXAMPLES / "database-failover", tmp_path / "db", ignore=shutil.ignore_patterns("scenarios"))
     psql = StandIn.make(tmp_path / "bin", "psql")
