@@ -46,7 +46,7 @@ def check_target(target: Path) -> Path:
 
 
 def _check_parent(target: Path) -> None:
-    """Raise ``OSError`` when a directory cannot be made, because what is around it is no directory or not writable."""
+    """Raise ``OSError`` when a directory cannot be made, because what is around it is a file or not writable."""
     around = next(parent for parent in target.absolute().parents if os.path.lexists(parent))
     if not around.is_dir():
         raise NotADirectoryError(ENOTDIR, f"{around} is not a directory")

@@ -20,26 +20,13 @@ from gert_watch import notifying
 from gert_watch.command import WatchOptions, read
 from gert_watch.lines import line_of, seconds
 from gert_watch.loop import Watch
+from notified import looking_book, script_tool
 
 from gert_core.api import UsageError
 from gert_core.runs import outbox, owed
 from gert_core.testing.conformance import CommandConformance
 from gert_core.testing.receivers import HANG, Receiver
 
-BOOK = """\
-apiVersion: kernel/v0
-meta: { name: health-check }
-tools: [sh]
-steps:
-  - { id: look, type: tool, tool: sh }
-  - { type: end, outcome: { category: CATEGORY, code: service_healthy } }
-"""
-SH = """\
-apiVersion: tool/v0
-meta: { name: sh }
-contract: { effects: [host], idempotent: true }
-actions: { run: { argv: [sh, -c, "SCRIPT"] } }
-"""
 UNITS = ("hours", "minutes", "seconds")
 LINE = r"\d\d:\d\d:\d\d  ✓ resolved \(service_healthy\)   \d+\.\ds"
 
@@ -54,8 +41,8 @@ class Project:
 
     def write(self, category="resolved", script="true", head=""):
         (self.root / "tools").mkdir(exist_ok=True)
-        (self.root / "tools" / "sh.tool.yaml").write_text(SH.replace("SCRIPT", script))
-        book = BOOK.replace("CATEGORY", category).replace("name: health-check", f"name: health-check{head}")
+        (self.root / "tools" / "sh.tool.yaml").write_text(script_tool(script))
+        book = looking_book("health-check", category=category, code="service_healthy", meta=head)
         (self.root / "health-check.yaml").write_text(book)
 
     def start(self, *words, **environ):

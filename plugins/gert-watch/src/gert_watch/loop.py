@@ -79,7 +79,7 @@ class Watch:
 
     def _loop(self, host: Host, signals: Signals, notifier: WatchNotifier | None) -> int:
         wanted, number, failed, due = self._wanted, 0, False, 0.0
-        real = wanted.start.get("mode", _REAL) == _REAL  # of another run no one is told, and its outcome does not count
+        real = wanted.start.get("mode", _REAL) == _REAL  # other runs owe nothing, and their outcomes do not count
         while True:
             moment = datetime.now().astimezone()
             hosted = self._start(host, moment)
