@@ -60,6 +60,7 @@ def render_action(
         config=render.data(model.settings, "config") if model.settings else {},
         idempotency_key=idempotency_key,
         repeatable=tool.contracts[action].repeatable,
+        outputs=None if model.extract else tuple(tool.contracts[action].outputs),
     )
 
 

@@ -34,7 +34,8 @@ class Action(Struct, frozen=True, kw_only=True):
     ``config`` is the action's ``config``, for what only one transport needs, such as ``mcp_tool``. ``repeatable`` is
     whether the call may be made again when it is not known whether it took effect. ``output`` takes what the tool
     writes, while it writes it: the name of the stream (``stdout``, ``stderr`` or ``progress``) and its bytes. It is
-    None unless somebody watches; it raises nothing, and one thread at a time calls it for a stream.
+    None unless somebody watches; it raises nothing, and one thread at a time calls it for a stream. ``outputs`` are the
+    names of the declared outputs, for transports that fill them by name; None where ``extract`` reads them.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Action(Struct, frozen=True, kw_only=True):
     idempotency_key: str = ""
     repeatable: bool = False
     output: Callable[[str, bytes], None] | None = None
+    outputs: tuple[str, ...] | None = None
 
 
 class Reply(Struct, frozen=True, kw_only=True):

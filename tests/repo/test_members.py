@@ -9,7 +9,13 @@ from repository import ROOT, member_directories, project_of
 
 LIBRARIES = {"gert-http", "gert-jsonrpc"}
 BUNDLE = "gert"
-APART = {"gert-notify-pagerduty", "gert-notify-slack", "gert-notify-webhook", "gert-store-postgres"}
+APART = {
+    "gert-notify-pagerduty",
+    "gert-notify-slack",
+    "gert-notify-webhook",
+    "gert-store-postgres",
+    "gert-transport-mcp",
+}
 """Plugins that need more than most people have; extras of the bundle bring them."""
 SURFACES = {"gert-outcomes", "gert-watch"}
 """Plugins that are a command, and called after it."""
