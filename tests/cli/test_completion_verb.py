@@ -66,6 +66,11 @@ def test_values_complete(script):
     assert complete(script, "gert", "exec", "a.yaml", "--mode", "d") == ["dry-run"]
     assert complete(script, "gert", "exec", "a.yaml", "--mode", "=", "d") == ["dry-run"]
     assert complete(script, "gert", "resume", "--fail-on", "e") == ["escalated"]
+    assert complete(script, "gert", "exec", "--fail-on", "escalated,n") == [
+        "escalated,no_action",
+        "escalated,needs_rca",
+    ]
+    assert complete(script, "gert", "exec", "--mode", "real,d") == []
     assert complete(script, "gert", "schema", "t") == ["tool", "test", "trace"]
     assert complete(script, "gert", "schema", "b") == ["behaviour"]
 

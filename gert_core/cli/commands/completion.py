@@ -27,6 +27,8 @@ _VALUES: Final = {
     "--format": "text mermaid dot svg",
     "--fail-on": " ".join(OutcomeCategory),
 }
+_LISTS: Final = ("--fail-on",)
+"""Those of them that take several, separated by commas."""
 _OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit", "--output", "-o")
 """Options that take a file other than the runbook."""
 
@@ -137,7 +139,10 @@ def _bash(found: list[CommandEntry]) -> str:
         f"        {_quoted(e.path)}) words={_quoted(' '.join(n for n, _ in (*e.commands, *e.options)))} ;;"
         for e in found
     )
-    values = "\n".join(f"        {name}) words={_quoted(words)}; word_only=1 ;;" for name, words in _VALUES.items())
+    values = "\n".join(
+        f"        {name}) words={_quoted(words)}; word_only=1{'; list=1' if name in _LISTS else ''} ;;"
+        for name, words in _VALUES.items()
+    )
     asked = "\n".join(f"        {name}) kind={kind} ;;" for name, kind in candidates.OPTIONS.items())
     taken = "\n".join(f"            {_quoted(path)}) kind={kind} ;;" for path, kind in candidates.ARGUMENTS.items())
     groups = " | ".join(_quoted(e.path) for e in found if e.commands)
@@ -146,6 +151,7 @@ def _bash(found: list[CommandEntry]) -> str:
 # bash completion for gert
 _gert() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" words="" word_only="" kind=""
+    local list="" before=""
     # `--run=ID` is three words here.
     [[ $previous == "=" ]] && previous="${{COMP_WORDS[COMP_CWORD-2]}}"
     [[ $current == "=" ]] && current=""
@@ -185,11 +191,15 @@ _gert() {{
     fi
     # Without a match bash completes file names.
     if [[ -n $word_only || $current == -* ]]; then
-        COMPREPLY=($(compgen -W "$words" -- "$current"))
+        [[ -n $list && $current == *,* ]] && before="${{current%,*}},"
+        COMPREPLY=($(compgen -P "$before" -W "$words" -- "${{current:${{#before}}}}"))
     fi
 }}
 complete -o default -F _gert gert
 """
+
+
+_ZSH_LIST: Final = "compset -P '*,'; "
 
 
 def _zsh(found: list[CommandEntry]) -> str:
@@ -204,7 +214,10 @@ def _zsh(found: list[CommandEntry]) -> str:
             f"        {_quoted(entry.path)})\n            found=(\n                {listed}\n            )\n"
             f"            {wanted}_describe command found{files} ;;"
         )
-    values = "\n".join(f"        {name}) compadd -- {words}; return ;;" for name, words in _VALUES.items())
+    values = "\n".join(
+        f"        {name}) {_ZSH_LIST if name in _LISTS else ''}compadd -- {words}; return ;;"
+        for name, words in _VALUES.items()
+    )
     asked = "\n".join(f"        {name}) _gert_values {kind}; return ;;" for name, kind in candidates.OPTIONS.items())
     taken = "\n".join(
         f"        {_quoted(path)}) [[ $PREFIX == -* ]] || {{ _gert_values {kind}; return; }} ;;"
@@ -248,7 +261,7 @@ if [[ $funcstack[1] == _gert ]]; then _gert "$@"; else compdef _gert gert; fi
 
 
 def _fish(found: list[CommandEntry]) -> str:
-    lines = ["# fish completion for gert", _FISH_COMMAND, _FISH_VALUES]
+    lines = ["# fish completion for gert", _FISH_COMMAND, _FISH_VALUES, _FISH_LIST]
     lines.append(f"set -g __gert_paths {' '.join(_quoted(e.path) for e in found if e.path)}")
     for entry in found:
         given = f"complete -c gert -n {_quoted(f'__gert_at {_double(entry.path)}')}"
@@ -299,7 +312,16 @@ function __gert_values
 end"""
 
 
+_FISH_LIST: Final = """\
+function __gert_list
+    set -l before (string match -r -- '^.*,' (commandline -ct))
+    printf '%s\\n' "$before"$argv
+end"""
+
+
 def _fish_value(name: str) -> str:
+    if name in _LISTS:
+        return f" -x -a '(__gert_list {_VALUES[name]})'"
     if name in _VALUES:
         return f" -x -a {_quoted(_VALUES[name])}"
     return f" -x -a '(__gert_values {candidates.OPTIONS[name]})'" if name in candidates.OPTIONS else ""
