@@ -306,13 +306,13 @@ def refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object
     for name in given:
         if name in declared:
             continue
-        from difflib import get_close_matches
+        from gert_core.kit.nearest import nearest  # only mistakes need it
 
-        near = get_close_matches(name, declared, n=1)
+        near = nearest(name, declared)
         known = ", ".join(declared) or "none"
         raise UsageError(
             f"{flag} gives {name!r}, which the runbook does not declare as an input",
-            hint=f"did you mean {near[0]!r}?" if near else f"declared inputs: {known}",
+            hint=f"did you mean {near!r}?" if near else f"declared inputs: {known}",
         )
 
 

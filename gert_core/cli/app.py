@@ -96,13 +96,11 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
     registry, project = _registry(options)
     commands = _plugin_commands(registry)
     if verb not in commands:
-        from difflib import get_close_matches
-
         from gert_core.cli.neighbours import neighbour
+        from gert_core.kit.nearest import nearest
 
-        known = neighbour(verb)
-        close = get_close_matches(verb, [*VERBS, *commands], n=1)
-        hint = f"did you mean `gert {close[0]}`?" if close else "`gert --help` lists the commands"
+        known, near = neighbour(verb), nearest(verb, [*VERBS, *commands])
+        hint = f"did you mean `gert {near}`?" if near else "`gert --help` lists the commands"
         raise UsageError(f"there is no command {verb!r}", hint=known or hint)
     function = resolve(commands[verb].target)
     early.raise_on_interrupt()

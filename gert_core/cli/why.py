@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from msgspec import Struct, field
 from gert_core.api.errors import UsageError
 from gert_core.cli.provided import ACTIVITIES, CHECKS, DIAGNOSTICS, HOOKS, OBSERVER, POLICY, TOOL, policies, tools_of
 from gert_core.cli.verbs import VERBS
+from gert_core.kit.nearest import nearest
 from gert_core.plugin import kinds
 from gert_core.plugin.advice import would_be_called
 from gert_core.plugin.discovery import normalise
@@ -151,8 +151,8 @@ def _does(info: PluginInfo, word: str) -> str:
 def _near(name: str, known: Iterable[str], *, strip: bool = False) -> str:
     """Return a suggestion in words, or nothing; ``strip`` compares with the last part of each name."""
     names = {one.rpartition("/")[2] if strip else one: one for one in known}
-    close = get_close_matches(name, names, n=1)
-    return f"; did you mean {names[close[0]]!r}?" if close else ""
+    near = nearest(name, names)
+    return f"; did you mean {names[near]!r}?" if near else ""
 
 
 __all__ = ["Explanation", "answer"]

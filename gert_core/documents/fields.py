@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from gert_core.kit.durations import DURATION_PATTERN, Duration, parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import LiteralString
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -57,9 +58,11 @@ def _as_list(value: object) -> object:
 class ClosedChoice:
     """A closed set of values whose violation has its own rule id: ``Annotated[str, ClosedChoice(rule, ...)]``."""
 
-    def __init__(self, rule: LiteralString, *values: str) -> None:
+    def __init__(self, rule: LiteralString, *values: str, also: Mapping[str, str] | None = None) -> None:
         self._rule: LiteralString = rule
         self._values = values
+        self._also = also
+        """What others call them."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
@@ -72,9 +75,12 @@ class ClosedChoice:
     def _check(self, value: str) -> str:
         if value in self._values:
             return value
-        raise PydanticCustomError(
-            self._rule, "{value} is not one of {values}", {"value": repr(value), "values": ", ".join(self._values)}
-        )
+        from gert_core.kit.nearest import nearest  # only mistakes need it
+
+        near = nearest(value, self._values, also=self._also)
+        hint = f"write `{near}`" if near else f"write one of {', '.join(f'`{one}`' for one in self._values)}"
+        told = {"value": repr(value), "values": ", ".join(self._values), "hint": hint}
+        raise PydanticCustomError(self._rule, "{value} is not one of {values}", told)
 
 
 def usable_pattern(value: str) -> str:

@@ -8,7 +8,13 @@ from pydantic_core import PydanticCustomError
 from gert_core.documents.fields import Category, ClosedChoice, Duration, Given, Model, OneOrMany, Tag, Text, no_items
 
 _ACTS: Final = ("action", "default", "contract_violations", "serialize")
-RuleAction = Annotated[str, ClosedChoice("governance-action", "allow", "require-approval", "deny")]
+_ALSO: Final = {
+    **dict.fromkeys(("ask", "approve", "approval", "require_approval", "prompt", "confirm"), "require-approval"),
+    **dict.fromkeys(("block", "reject", "forbid", "refuse"), "deny"),
+    **dict.fromkeys(("permit", "accept", "pass"), "allow"),
+}
+"""What others call the actions."""
+RuleAction = Annotated[str, ClosedChoice("governance-action", "allow", "require-approval", "deny", also=_ALSO)]
 ViolationAction = Annotated[str, ClosedChoice("governance-action", "allow", "deny")]
 Risk = Literal["low", "medium", "high", "critical"]
 
@@ -59,7 +65,11 @@ class RuleModel(ContractMatch):
     @model_validator(mode="after")
     def _acts(self) -> Self:
         if self.model_fields_set.isdisjoint(_ACTS):
-            raise PydanticCustomError("governance-action", "the rule has no `action` (allow, require-approval or deny)")
+            raise PydanticCustomError(
+                "governance-action",
+                "the rule has no `action` (allow, require-approval or deny)",
+                {"hint": "add `action: require-approval` if a person decides"},
+            )
         return self
 
 

@@ -155,7 +155,9 @@ class ToolLoader:
         if loaded.tool is None:
             errors = sum(1 for diagnostic in loaded.diagnostics if diagnostic.severity is Severity.ERROR)
             noun = "error" if errors == 1 else "errors"
-            self._report(place, "tool-invalid", f"tool `{name}` has {errors} {noun}, see {loaded.document.file}")
+            file = loaded.document.file
+            message = f"tool `{name}` has {errors} {noun}, see {file}"
+            self._report(place, "tool-invalid", message, hint=f"mend what `gert validate {file}` reports")
             return
         contracts = {action: tool_contract(loaded.tool, action)[0] for action in loaded.tool.actions}
         self.nodes[name] = ToolNode(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.documents.fields import NAME_PATTERN, TAG_PATTERN
 from gert_core.documents.later import Later
-from gert_core.documents.model_hints import KINDS, field_hint, tag_hint, type_hint
+from gert_core.documents.model_hints import KINDS, field_hint, missing_hint, tag_hint, type_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -184,6 +184,7 @@ def _diagnostic(
     key = item.on_key
     if item.type == "missing":
         rule, message = "missing-field", f"{name} is missing"
+        hint = missing_hint(document.value, path, known=fields_at(model, item.path), about=_about(model, item.path))
     elif item.type == "extra_forbidden":
         rule, key = "unknown-field", True
         known = [*fields_at(model, item.path), *(extra_fields if len(item.path) == 1 else ())]
@@ -243,6 +244,14 @@ def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
         below = [m for owner in models for m in _models_of(owner, part)]
         models = below or models
     return [alias for owner in models for alias, _ in _aliases(owner)]
+
+
+def _about(model: type[BaseModel] | None, path: Path) -> str | None:
+    """Return the description of a field at the top of a model."""
+    if model is None or len(path) != 1:
+        return None
+    found = (field for name, field in model.model_fields.items() if (field.alias or name) == path[0])
+    return next((field.description for field in found), None)
 
 
 def _aliases(model: type[BaseModel]) -> list[tuple[str, object]]:

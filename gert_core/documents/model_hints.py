@@ -115,6 +115,16 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], w
     return suggest_field(name, known, written=written) or _listing(known)
 
 
+def missing_hint(document: Any, path: Path, *, known: Iterable[str], about: str | None) -> str:
+    """Return what to do about a missing field: rename the one that is probably it, or add it."""
+    *above, last = path
+    name, fields = str(last), set(known)
+    others = [str(one) for one in _map_at(document, above) if one not in fields]
+    if near := next((one for one in others if meant(one, [name])), None):
+        return f"rename `{near}` to `{name}`"
+    return f"add `{name}`" + (f": {about[:1].lower()}{about[1:].rstrip('.')}" if about else "")
+
+
 def suggest_field(name: str, known: Iterable[str], *, written: Container[str]) -> str | None:
     """Return what to do about an unknown field beside those written, when a known one is similar."""
     near = meant(name, known)
@@ -143,4 +153,14 @@ def tag_hint(value: object) -> str | None:
     return f"write `{meant}`" if re.fullmatch(TAG_PATTERN, meant) else None
 
 
-__all__ = ["KINDS", "LONGEST_NAME", "field_hint", "meant", "suggest", "suggest_field", "tag_hint", "type_hint"]
+__all__ = [
+    "KINDS",
+    "LONGEST_NAME",
+    "field_hint",
+    "meant",
+    "missing_hint",
+    "suggest",
+    "suggest_field",
+    "tag_hint",
+    "type_hint",
+]

@@ -1,5 +1,6 @@
 """Models of parts that most runbooks and tools do not have: secrets, jumps, loops, principals, artifacts and such."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -12,13 +13,21 @@ from gert_core.kit.models import Expr, Templated
 def _over(value: object) -> object:
     if isinstance(value, (list, dict)) or (isinstance(value, str) and "{{" in value):
         return value
-    raise PydanticCustomError("for-each-shape", "`over` should be a template that gives a list, a list or a map")
+    name = value.removeprefix(".") if isinstance(value, str) else ""
+    hint = "write a list, such as `[a, b]`"
+    if re.fullmatch(r"[A-Za-z_][\w.]*", name, re.ASCII):
+        hint = f'write `"{{{{ .{name} }}}}"` for a variable, `[{name}]` for a list of one'
+    raise PydanticCustomError(
+        "for-each-shape", "`over` should be a template that gives a list, a list or a map", {"hint": hint}
+    )
 
 
 def _loop_name(value: str) -> str:
     if not value.isidentifier() or not value.isascii():
         raise PydanticCustomError(
-            "for-each-shape", "`as` should be a simple name: letters, digits and `_`, no digit first"
+            "for-each-shape",
+            "`as` should be a simple name: letters, digits and `_`, no digit first",
+            {"hint": "write `as: item`, and read `.item`"},
         )
     return value
 
@@ -87,7 +96,11 @@ class ForEachModel(Model):
     @model_validator(mode="after")
     def _one_by_one(self) -> Self:
         if self.until is not None and self.parallel:
-            raise PydanticCustomError("for-each-shape", "`until` needs items one after another, not `parallel: true`")
+            raise PydanticCustomError(
+                "for-each-shape",
+                "`until` needs items one after another, not `parallel: true`",
+                {"hint": "remove `parallel`, or remove `until`"},
+            )
         return self
 
 

@@ -209,10 +209,10 @@ def _unknown(message: str, hint: str) -> UsageError:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only mistakes need it
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
-    near = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(name, known)
+    return f"; did you mean {near}?" if near else ""
 
 
 __all__ = ["OpenQuestions", "answer", "fault_of", "open_questions"]

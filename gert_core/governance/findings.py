@@ -65,7 +65,7 @@ def _check_people(report: Report, document: Document, schemes: Callable[[str], S
 
 def _check_demands(report: Report, runbook: Runbook, registry: Registry, project: Project | None) -> None:
     """Warn about groups in what steps demand that no policy declares, as far as policies are known here."""
-    from gert_core.governance.places import nearest, unknown_group
+    from gert_core.governance.places import group_hint, unknown_group
     from gert_core.governance.sources import load_policies
 
     try:
@@ -80,7 +80,7 @@ def _check_demands(report: Report, runbook: Runbook, registry: Registry, project
                 "one that declares it",
                 document=runbook.document,
                 path=(*step.path, "approvers", index),
-                hint=nearest(group, people.groups),
+                hint=group_hint(group, people.groups),
             )
 
 

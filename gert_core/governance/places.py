@@ -43,7 +43,7 @@ def check_groups(sources: Sequence[Source], people: People) -> None:
                     message = (
                         f"rule {rule.number} of {source.title} names the group {group!r}, which no policy declares"
                     )
-                    raise refusal(message, [source], where, nearest(group, people.groups))
+                    raise refusal(message, [source], where, group_hint(group, people.groups))
 
 
 def check_gates(runbook: Runbook, people: People) -> None:
@@ -59,7 +59,7 @@ def check_gates(runbook: Runbook, people: People) -> None:
                     file=runbook.document.file,
                     line=line,
                     column=column,
-                    hint=nearest(group, people.groups),
+                    hint=group_hint(group, people.groups),
                 )
 
 
@@ -69,13 +69,12 @@ def unknown_group(name: str, people: People) -> str | None:
     return None if group == name or group in people.groups else group
 
 
-def nearest(group: str, groups: Iterable[str]) -> str:
+def group_hint(group: str, groups: Iterable[str]) -> str:
     """Return a hint about a group that does not exist."""
-    from difflib import get_close_matches
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
-    folded = {name.casefold(): name for name in groups}
-    close = get_close_matches(group.casefold(), sorted(folded), n=1)
-    return f"did you mean `{GROUP}{folded[close[0]]}`?" if close else "declare it under `groups` of a policy"
+    near = nearest(group, groups)
+    return f"did you mean `{GROUP}{near}`?" if near else "declare it under `groups` of a policy"
 
 
 def _has(document: Any, where: Sequence[str | int]) -> bool:
@@ -87,4 +86,4 @@ def _has(document: Any, where: Sequence[str | int]) -> bool:
     return True
 
 
-__all__ = ["check_gates", "check_groups", "nearest", "refusal", "unknown_group"]
+__all__ = ["check_gates", "check_groups", "group_hint", "refusal", "unknown_group"]

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from gert_core.kit.time_spans import DURATION_PATTERN, LENGTH, LONGEST, duration_text, parse_duration
+
+_UNITS: Final = {
+    "ms": ("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "m": ("m", "min", "mins", "minute", "minutes"),
+    "h": ("h", "hr", "hrs", "hour", "hours"),
+    "d": ("d", "day", "days"),
+}
+"""How others spell the units."""
 
 
 def _duration(value: object) -> float:
@@ -16,7 +26,14 @@ def _duration(value: object) -> float:
     try:
         return parse_duration(value)
     except ValueError as error:
-        raise PydanticCustomError("duration-syntax", "{reason}", {"reason": str(error)}) from None
+        raise PydanticCustomError("duration-syntax", "{reason}", {"reason": str(error), "hint": _hint(value)}) from None
+
+
+def _hint(value: object) -> str:
+    """Return how to write what was probably meant, such as ``10 minutes``."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)", str(value).strip().lower()[:LENGTH])
+    unit = next((unit for unit, words in _UNITS.items() if found and found[2] in words), None)
+    return f"write `{found[1]}{unit}`" if found and unit and float(found[1]) > 0 else "write it like `30s` or `5m`"
 
 
 Duration = Annotated[

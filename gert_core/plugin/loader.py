@@ -162,10 +162,10 @@ def _inspect(hooks: Mapping[str, pluggy.HookImpl]) -> None:
     """Raise for what pluggy would accept silently: unknown hooks, wrappers, a plugin without any hook."""
     for name, impl in hooks.items():
         if not hasattr(hookspecs, name) and not impl.optionalhook:
-            from difflib import get_close_matches
+            from gert_core.kit.nearest import nearest  # only mistakes need it
 
-            close = get_close_matches(name, [known for known in vars(hookspecs) if known.startswith("gert_")], n=1)
-            raise Fault(f"implements unknown hook {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+            near = nearest(name, [known for known in vars(hookspecs) if known.startswith("gert_")])
+            raise Fault(f"implements unknown hook {name!r}" + (f"; did you mean {near!r}?" if near else ""))
         if impl.wrapper or impl.hookwrapper:
             raise Fault(f"{name} is a wrapper; gert has no wrappers, return records instead")
         if inspect.iscoroutinefunction(impl.function) or inspect.isasyncgenfunction(impl.function):

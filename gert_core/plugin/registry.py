@@ -276,12 +276,11 @@ class Registry:
             raise PluginError(
                 conflict(kind, name, table.conflicts[name]), kind=ErrorKind.CONFLICT, hint=ways_out(self.problems())
             )
-        from difflib import get_close_matches
+        from gert_core.kit.nearest import nearest  # only mistakes need it
 
-        close = get_close_matches(name, table.records, n=1)
-        hint = self.provider_hint(kind, name)
-        if close:
-            hint = f"did you mean {close[0]!r}? {hint}"
+        near, hint = nearest(name, table.records), self.provider_hint(kind, name)
+        if near:
+            hint = f"did you mean {near!r}? {hint}"
         raise UnknownName(f"no installed plugin provides {kind.label} {name!r}", hint=hint)
 
     def _table(self, kind: RecordKind) -> Table:

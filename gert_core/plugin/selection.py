@@ -151,10 +151,10 @@ def unknown_plugin(word: str, known: Collection[str]) -> UsageError:
 
 
 def _close(word: str, known: Collection[str], sentence: str) -> str:
-    from difflib import get_close_matches
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
-    close = get_close_matches(normalise(word), sorted(known), n=1)
-    return sentence.format(close[0]) if close else ""
+    near = nearest(normalise(word), known)
+    return sentence.format(near) if near else ""
 
 
 def _requirement(text: str) -> tuple[str, str]:

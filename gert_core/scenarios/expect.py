@@ -103,10 +103,10 @@ def _how(actual: str) -> str:
 
 
 def _suggestion(name: str, step_ids: Collection[str]) -> str:
-    from difflib import get_close_matches  # only mistakes need it
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
-    near = get_close_matches(step_id_of(name), step_ids, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = nearest(step_id_of(name), step_ids)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def _outputs(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:

@@ -74,12 +74,12 @@ def _books(root: Path) -> Iterator[Path]:
 
 
 def _near(given: str, runbook: Path | None, root: Path) -> str:
-    from difflib import get_close_matches
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
     books = [runbook] if runbook is not None else _books(root)
     names = {candidate.name for book in books for candidate in candidates_of(book)}
-    near = get_close_matches(given, sorted(names), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = nearest(given, names)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def home_of(scenario: Located, name: str) -> Path:

@@ -82,11 +82,10 @@ class Golden(ScenarioSelection, frozen=True, kw_only=True):
 
 
 def _hint(word: str, known: Sequence[str], noun: str) -> str:
-    from difflib import get_close_matches  # only mistakes need it
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
-    near = get_close_matches(word, known, n=1)
-    if near:
-        return f"did you mean {near[0]!r}?"
+    if near := nearest(word, known):
+        return f"did you mean {near!r}?"
     shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
     return f"existing {noun}: {shown}" if known else f"there are no {noun}"
 

@@ -40,15 +40,15 @@ class UndefinedVariable(TemplateError):  # noqa: N818 - the established name of 
 
     def suggestion(self, names: Iterable[str]) -> str | None:
         """Return the defined name most similar to the missing one, as it would be written (``.status_code``)."""
-        from difflib import get_close_matches
+        from gert_core.kit.nearest import nearest  # only mistakes need it
 
         wanted = dotted(self.path)
         candidates = [name if name.startswith(".") else f".{name}" for name in names]
         # A longer path is compared by its first part too: `.chek.status` is similar to `.check`.
         for word in (wanted, f".{self.path[0]}"):
-            found = get_close_matches(word, candidates[:2000], n=1, cutoff=0.6)
-            if found and found[0] != wanted:
-                return found[0]
+            found = nearest(word, candidates[:2000])
+            if found and found != wanted:
+                return found
         return None
 
     def complete(self, names: Iterable[str]) -> None:

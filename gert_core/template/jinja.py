@@ -310,10 +310,10 @@ def _too_deep() -> TemplateError:
 
 
 def _near(name: str, table: Mapping[str, object]) -> str | None:
-    from difflib import get_close_matches
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
-    near = get_close_matches(name, list(table), n=1)
-    return f"did you mean `{near[0]}`?" if near else None
+    near = nearest(name, table)
+    return f"did you mean `{near}`?" if near else None
 
 
 __all__ = ["parse_jinja"]

@@ -79,6 +79,9 @@ _OPERATORS: Final = {
     ">": "gt .a .b",
     "&&": "and .a .b",
 }
+_OPERAND: Final = r"""\.[\w.-]*\w|"[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|true|false"""
+_LONG: Final = 500
+"""In longer expressions nobody finds a suggestion again."""
 _Token = tuple[str, str, int]
 
 
@@ -236,7 +239,8 @@ def _operator(text: str, at: int) -> TemplateError | None:
         sign = text[at : at + length]
         if sign in _OPERATORS:
             spelling = "`; or leave the leading dots out" if sign not in ("=", "!", "&&") else "`"
-            return TemplateError(f"unexpected `{sign}`", offset=at, hint=f"write `{_OPERATORS[sign]}{spelling}")
+            hint = f"write `{_spelled(text, at, sign)}{spelling}"
+            return TemplateError(f"unexpected `{sign}`", offset=at, hint=hint)
     if text[at] == "$":
         return TemplateError("unexpected `$`", offset=at, hint="variables have no `$`: write `.name`")
     if text[at] in "+*/%~":
@@ -244,6 +248,18 @@ def _operator(text: str, at: int) -> TemplateError | None:
             f"unexpected `{text[at]}`", offset=at, hint="operators need names without the leading dot: `a + b`"
         )
     return None
+
+
+def _spelled(text: str, at: int, sign: str) -> str:
+    """Return an operator of other languages as a function call, with what stands on its sides where that is simple."""
+    if len(text) > _LONG:
+        return _OPERATORS[sign]
+    before = re.search(rf"(?:^|[\s(])({_OPERAND})\s*$", text[:at])
+    after = re.match(rf"\s*({_OPERAND})(?=$|[\s)])", text[at + len(sign) :])
+    name, *_ = call = _OPERATORS[sign].split()
+    if after is None or (before is None and len(call) > 2):
+        return _OPERATORS[sign]
+    return f"{name} {after[1]}" if len(call) == 2 or before is None else f"{name} {before[1]} {after[1]}"
 
 
 def _number(text: str, offset: int) -> int | float:
@@ -279,16 +295,14 @@ def _unquote(text: str, offset: int) -> str:
 
 
 def _function_hint(name: str) -> str:
-    from difflib import get_close_matches
+    from gert_core.kit.nearest import nearest  # only mistakes need it
 
     if name == "now":
         return NO_CLOCK
     if name in ["if", "with", "end", "else", "define", "template", "block"]:
         return "templates are expressions only; use `when`, branches or for_each"
-    near = get_close_matches(name, [*FUNCTIONS, *SPECIAL], n=1)
-    if name in _OTHER_NAMES:
-        near = [_OTHER_NAMES[name]]
-    return f"did you mean `{near[0]}`?" if near else f"write `.{name}` for a variable"
+    near = _OTHER_NAMES.get(name) or nearest(name, [*FUNCTIONS, *SPECIAL])
+    return f"did you mean `{near}`?" if near else f"write `.{name}` for a variable"
 
 
 def _after_value(text: str) -> str | None:

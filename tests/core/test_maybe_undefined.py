@@ -31,6 +31,45 @@ def use(expression, more=""):
     return f"- {{ id: use, type: tool, tool: lab, scope: u, inputs: {{ value: '{quoted}' }}{more} }}\n"
 
 
+@pytest.mark.parametrize(
+    ("expression", "near"),
+    [
+        ('{{ eq .a.status "sucess" }}', "success"),
+        ('{{ ne .step.a.status "OK" }}', "success"),
+        ("{{ a.status in ['failed', 'Eror'] }}", "error"),
+        ('{{ eq (.a.status | default "x") "failure" }}', "failed"),
+        ('{{ eq "skiped" .a.status }}', "skipped"),
+    ],
+)
+def test_a_status_is_never_a_word_that_no_step_has(lab, expression, near):
+    path = lab.directory / "book.yaml"
+    path.write_text(lab.book(SURE + use("1", f", when: {quoted(expression)}"), meta=META))
+    (found,) = validate_runbook(path, registry=lab.runner.registry).diagnostics
+    assert (found.rule, found.severity, found.hint) == ("never-equal", "warning", f"write `{near}`")
+    assert found.line == 8
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        '{{ eq .a.status "not_run" }}',
+        '{{ eq .a.status "running" }}',
+        "{{ eq .a.status .on }}",
+        '{{ eq .run.mode "x" }}',
+    ],
+)
+def test_words_that_a_status_has_and_other_variables_are_fine(lab, expression):
+    path = lab.directory / "book.yaml"
+    path.write_text(lab.book(SURE + use("1", f", when: {quoted(expression)}"), meta=META))
+    assert [
+        d for d in validate_runbook(path, registry=lab.runner.registry).diagnostics if d.rule == "never-equal"
+    ] == []
+
+
+def quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
 A = "- { id: a, type: tool, tool: lab, inputs: { value: 1 }%s }\n"
 SKIPPED = A % ", when: '{{ .on }}'"
 FAILING = A % ", continue_on_fail: true"

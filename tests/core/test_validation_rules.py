@@ -57,6 +57,7 @@ PLACES = {
     "missing-field": (2, 5),
     "maybe-undefined": (3, 67),
     "name-collision": (6, 10),
+    "never-equal": (3, 33),
     "next-backward-unbounded": (2, 69),
     "next-cross-scope": (6, 11),
     "next-unknown": (2, 69),
@@ -103,6 +104,8 @@ PLACES = {
 
 WITHOUT_EXAMPLES = {"plugin-failed"}
 """Rules that no document can break by itself."""
+WITHOUT_HINTS = {"people-invalid"}
+"""Its many messages say what is wrong with a key or an address; only who declared it knows the right one."""
 EXAMPLES = sorted(set(RULES) - WITHOUT_EXAMPLES)
 
 
@@ -180,6 +183,7 @@ def test_the_first_example_breaks_the_rule_at_its_place(name, registry, tmp_path
     assert first.file == str(file)
     assert first.severity is RULES[name].severity
     assert first.message
+    assert bool(first.hint) == (name not in WITHOUT_HINTS)
     assert "None" not in first.message
 
 

@@ -54,11 +54,11 @@ def _check_gate(execution: StepExecution) -> None:
     gate, policies = execution.gate, execution.facts.policies
     if gate is None or not policies.complete or execution.undecided is not None:
         return
-    from gert_core.governance.places import nearest, unknown_group
+    from gert_core.governance.places import group_hint, unknown_group
 
     for name in gate.approvers:
         if (group := unknown_group(name, policies.people)) is not None:
-            hint = nearest(group, policies.people.groups)
+            hint = group_hint(group, policies.people.groups)
             raise StepProblem(
                 ErrorKind.POLICY, f"its approvers name the group {group!r}, which no policy declares; {hint}"
             )

@@ -10,6 +10,7 @@ from gert_core.plugin.kinds import INPUT
 from gert_core.validation.domain.governance import check_rules
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
+from gert_core.validation.domain.shapes import type_hint
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _default(ctx: Context, name: str, declared: InputModel) -> None:
             "input-type",
             f"the default of input `{name}` does not fit its type {declared.type}: {error}",
             path=("meta", "inputs", name, "default"),
+            hint=type_hint(declared.type),
         )
         return
     if not any(contradictions(declared)):
@@ -121,7 +123,8 @@ def _limits(ctx: Context, name: str, declared: InputModel) -> None:
         try:
             coerce(value, declared.type)
         except ValueError as error:
-            ctx.add("input-type", f"input `{name}`: {error}", path=(*path, "enum", index))
+            message, place = f"input `{name}`: {error}", (*path, "enum", index)
+            ctx.add("input-type", message, path=place, hint=type_hint(declared.type))
 
 
 __all__ = ["check_head"]

@@ -9,7 +9,7 @@ from gert_core.contracts import accepts_any_input
 from gert_core.kit.models import InputsModel
 from gert_core.template import infer
 from gert_core.validation.domain.report import listing
-from gert_core.validation.domain.shapes import Shape
+from gert_core.validation.domain.shapes import Shape, type_hint
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -105,12 +105,14 @@ def check_type(ctx: Context, refs: References, value: object, param: Param, *, n
     elif isinstance(value, (list, dict)):
         kind = "list" if isinstance(value, list) else "object"
         if kind not in _FITS.get(wanted, {kind}):
-            ctx.add("input-type", f"input `{name}` is declared as {wanted} and gets a {kind}", path=path)
+            message = f"input `{name}` is declared as {wanted} and gets a {kind}"
+            ctx.add("input-type", message, path=path, hint=type_hint(wanted))
     elif wanted != "string":
         try:
             coerce(value, wanted)
         except ValueError as error:
-            ctx.add("input-type", f"input `{name}` is declared as {wanted}: {error}", path=path)
+            message = f"input `{name}` is declared as {wanted}: {error}"
+            ctx.add("input-type", message, path=path, hint=type_hint(wanted))
 
 
 def _spread(ctx: Context, refs: References, step: StepNode, contract: Contract | None) -> set[str] | None:

@@ -14,21 +14,20 @@ _GROUP: Final = "group:"
 
 def check_groups(report: Report, document: Document, policy: PolicyModel) -> None:
     """Warn about groups that only another policy could declare."""
-    folded = {name.casefold(): name for name in policy.groups}
     for number, rule in enumerate(policy.rules):
         for index, name in enumerate(rule.approvers or ()):
             group = name.removeprefix(_GROUP)
             if group == name or group in policy.groups:
                 continue
-            from difflib import get_close_matches
+            from gert_core.kit.nearest import nearest  # only mistakes need it
 
-            close = get_close_matches(group.casefold(), sorted(folded), n=1)
+            near = nearest(group, policy.groups)
             report.add(
                 "group-unknown",
                 f"the group {group!r} is not declared here: runs are refused unless another policy declares it",
                 document=document,
                 path=("rules", number, "approvers", index),
-                hint=f"did you mean `{_GROUP}{folded[close[0]]}`?" if close else "declare it under `groups`",
+                hint=f"did you mean `{_GROUP}{near}`?" if near else "declare it under `groups`",
             )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
+from gert_core.validation.domain.compared import check_compared, compared_words
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.doubts import Doubts
 from gert_core.validation.domain.environment import SCOPE
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from gert_core.documents.tree import Path, StepNode
     from gert_core.template import Reference
+    from gert_core.validation.domain.compared import ComparedWord
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Entry, Environment
     from gert_core.validation.domain.expressions import TemplateText
@@ -52,18 +54,20 @@ _NEVER: Final = frozenset(
 class CheckedTemplate:
     """A template text, compiled once: its references, or its error."""
 
-    __slots__ = ("error", "patterns", "references", "scalars", "template")
+    __slots__ = ("compared", "error", "patterns", "references", "scalars", "template")
 
     def __init__(self, text: object, *, condition: bool) -> None:
         self.template: Any = None
         self.references: Sequence[Reference] = ()
         self.scalars: Sequence[ScalarUse] = ()
+        self.compared: Sequence[ComparedWord] = ()
         self.patterns: Sequence[TemplateError] = ()
         self.error: TemplateError | None = None
         try:
             self.template = compile_condition(text) if condition else compile_value(text)
             self.references = self.template.references()
             self.scalars = scalar_uses(self.template)
+            self.compared = compared_words(text, self.template)
             self.patterns = pattern_errors(self.template)
         except TemplateError as error:
             self.error = error
@@ -152,6 +156,8 @@ class References:
                 self._check_reference(text, reference)
             if compiled.scalars:
                 self._scalars(text, compiled.scalars)
+            if compiled.compared:
+                check_compared(self, text, compiled.compared)
             for wrong in compiled.patterns:
                 self._syntax(text, wrong)
 

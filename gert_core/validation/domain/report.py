@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 
 _MANY: Final = 500
+"""How many names a word is compared with; of more, only those with its first letter."""
+_LENGTHS: Final = 3
+"""By how many letters similar names differ in length at most."""
 _SUGGESTION_BUDGET: Final = 300_000
 """How many names are compared for suggestions in one document."""
 _FOLDED: Final = 50
@@ -81,8 +84,13 @@ class Report:
         """Return the most similar known name; None when the budget for suggestions is used up."""
         if not self.suggests:
             return None
+        from gert_core.kit.nearest import nearest  # only mistakes need it
+
         names = list(known)
         self._budget -= len(names) + 1
+        names = [name for name in names if abs(len(name) - len(word)) <= _LENGTHS]
+        if len(names) > _MANY:
+            names = [name for name in names if name[:1] == word[:1]][:_MANY]
         return nearest(word, names)
 
 
@@ -122,17 +130,6 @@ def _value_at(value: object, path: Path) -> object:
     return value
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name most similar to ``word``, None when none is similar."""
-    names = [name for name in known if abs(len(name) - len(word)) <= 3]
-    if len(names) > _MANY:
-        names = [name for name in names if name[:1] == word[:1]][:_MANY]
-    from difflib import get_close_matches  # only mistakes need it
-
-    found = get_close_matches(word, names, n=1, cutoff=0.6)
-    return found[0] if found else None
-
-
 def listing(names: Iterable[str], *, most: int = 8) -> str:
     """Return a few names for a message."""
     all_names = list(names)
@@ -146,4 +143,4 @@ def phrase(names: Sequence[str]) -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-__all__ = ["Report", "listing", "nearest", "phrase", "position_in_value"]
+__all__ = ["Report", "listing", "phrase", "position_in_value"]

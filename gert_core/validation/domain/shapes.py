@@ -39,6 +39,19 @@ class Shape:
 
 ANY: Final = Shape("any")
 _SHAPES: Final = {name: Shape(name) for name in ("string", "int", "float", "bool", "list", "object")}
+_WRITTEN: Final = {
+    "string": "write a text, in quotes where it looks like something else",
+    "int": "write a whole number, such as `3`",
+    "float": "write a number, such as `0.5`",
+    "bool": "write `true` or `false`",
+    "list": "write a list, such as `[a, b]`",
+    "object": "write a map, such as `{a: 1}`",
+}
+
+
+def type_hint(kind: str) -> str | None:
+    """Return how a literal value of a declared type is written."""
+    return _WRITTEN.get(kind)
 
 
 def declared_shape(kind: str) -> Shape:
@@ -125,4 +138,4 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMemb
     return shape
 
 
-__all__ = ["ANY", "MissingMember", "Shape", "collection", "declared_shape", "follow", "joined", "of_value"]
+__all__ = ["ANY", "MissingMember", "Shape", "collection", "declared_shape", "follow", "joined", "of_value", "type_hint"]

@@ -159,4 +159,4 @@ def _unclear(node: Any) -> tuple[Excluded, Excluded]:
     return found, found
 
 
-__all__ = ["NOTHING", "STATUSES", "SUCCESS", "Excluded", "both", "may_test", "tested", "tests_of"]
+__all__ = ["CATEGORIES", "NOTHING", "STATUSES", "SUCCESS", "Excluded", "both", "may_test", "tested", "tests_of"]

@@ -16,7 +16,7 @@ from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
-from gert_core.validation.domain.shapes import MissingMember, declared_shape, follow
+from gert_core.validation.domain.shapes import MissingMember, declared_shape, follow, type_hint
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ class ToolFile:
                     "input-type",
                     f"the default of `{name}` does not fit its type {param.type}: {error}",
                     path=(*path, "inputs", name, "default"),
+                    hint=type_hint(param.type),
                 )
 
     def _extract(self, name: str, action: ActionModel, contract: Contract) -> None:

@@ -12,6 +12,7 @@ from gert_core.api import Completed, Errored, ErrorKind, Failed, Result
 from gert_core.kit.compare import check_pattern, contains, equal, matches, order, truth
 from gert_core.kit.excerpts import shorten
 from gert_core.kit.models import StepModel
+from gert_core.kit.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,18 +30,34 @@ _WITH_PATTERN: Final = ("matches", "not_matches")
 _NEGATIVE: Final = ("not_equals", "not_contains", "not_matches")
 TYPES: Final = (*_WITH_EXPECTED, *_WITH_PATTERN, "exists", "expression")
 
+_ALSO: Final = {
+    **dict.fromkeys(("eq", "is", "=="), "equals"),
+    **dict.fromkeys(("ne", "!="), "not_equals"),
+    **dict.fromkeys(("regex", "regexp"), "matches"),
+    **dict.fromkeys(("defined", "present"), "exists"),
+    **dict.fromkeys(("true", "that"), "expression"),
+    ">": "gt",
+    ">=": "ge",
+    "gte": "ge",
+    "<": "lt",
+    "<=": "le",
+    "lte": "le",
+}
+"""What others call them."""
+
 
 def _type(value: object) -> object:
     if value not in TYPES:
-        raise PydanticCustomError(
-            "assert-type", "unknown assertion type; known are {types}", {"types": ", ".join(TYPES)}
-        )
+        near = nearest(str(value), TYPES, also=_ALSO)
+        told = {"types": ", ".join(TYPES), "hint": f"write `{near}`" if near else "write one of these"}
+        raise PydanticCustomError("assert-type", "unknown assertion type; known are {types}", told)
     return value
 
 
 def _checks(value: object) -> object:
     if isinstance(value, list) and not value:
-        raise PydanticCustomError("assert-empty", "an assert step needs at least one check")
+        hint = "add a check, such as `{type: equals, value: ..., expected: ...}`, or remove the step"
+        raise PydanticCustomError("assert-empty", "an assert step needs at least one check", {"hint": hint})
     return value
 
 
@@ -73,9 +90,11 @@ class AssertCheck(StepModel):
     @model_validator(mode="after")
     def _complete(self) -> AssertCheck:
         if self.type in _WITH_EXPECTED and "expected" not in self.model_fields_set:
-            raise PydanticCustomError("missing-field", "{type} needs `expected`", {"type": self.type})
+            hint = "add `expected`, what the value is compared with"
+            raise PydanticCustomError("missing-field", "{type} needs `expected`", {"type": self.type, "hint": hint})
         if self.type in _WITH_PATTERN and self.pattern is None:
-            raise PydanticCustomError("missing-field", "{type} needs `pattern`", {"type": self.type})
+            hint = "add `pattern`, a regular expression"
+            raise PydanticCustomError("missing-field", "{type} needs `pattern`", {"type": self.type, "hint": hint})
         return self
 
 

@@ -29,7 +29,8 @@ class Arm(StepModel):
 
 def _arms(value: object) -> object:
     if isinstance(value, list) and not value:
-        raise PydanticCustomError("branch-empty", "a branch needs at least one arm")
+        hint = "add an arm with `condition` and `steps`, or remove the step"
+        raise PydanticCustomError("branch-empty", "a branch needs at least one arm", {"hint": hint})
     return value
 
 

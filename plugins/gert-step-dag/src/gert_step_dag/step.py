@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from gert_core.api import Block, BlockStatus, Branch, Completed, Finding
 from gert_core.kit.models import StepModel, Steps, Templated
+from gert_core.kit.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,15 +54,13 @@ def check(step: DagStep) -> list[Finding]:
             )
         for place, wanted in enumerate(node.depends_on):
             if wanted not in names:
-                near = get_close_matches(wanted, names, n=1)
+                near = nearest(wanted, names)
                 found.append(
                     Finding(
                         rule="dag-unknown-node",
                         message=f"`{node.name}` depends on the node `{wanted}`, which does not exist",
                         path=("nodes", index, "depends_on", place),
-                        hint=f"did you mean `{near[0]}`?"
-                        if near
-                        else f"the nodes are {', '.join(dict.fromkeys(names))}",
+                        hint=f"did you mean `{near}`?" if near else f"the nodes are {', '.join(dict.fromkeys(names))}",
                     )
                 )
     before: dict[str, list[str]] = {}

@@ -61,21 +61,22 @@ class Evidence(StepModel):
     @model_validator(mode="after")
     def _shape(self) -> Evidence:
         if (self.kind == "checklist") != bool(self.items):
-            raise PydanticCustomError(
-                "evidence-shape",
-                "`items` belongs to a checklist and a checklist needs it",
-            )
+            hint = {"hint": "write `kind: checklist`, or remove `items`" if self.items else "add `items: [...]`"}
+            raise PydanticCustomError("evidence-shape", "`items` belongs to a checklist and a checklist needs it", hint)
         if (self.kind == "choice") != bool(self.options):
-            raise PydanticCustomError("evidence-shape", "`options` belongs to a choice and a choice needs it")
+            hint = {"hint": "write `kind: choice`, or remove `options`" if self.options else "add `options: [...]`"}
+            raise PydanticCustomError("evidence-shape", "`options` belongs to a choice and a choice needs it", hint)
         if len(self.options) != len(set(self.options)):
-            raise PydanticCustomError("evidence-shape", "a choice has the same option twice")
+            hint = {"hint": "remove one of them"}
+            raise PydanticCustomError("evidence-shape", "a choice has the same option twice", hint)
         return self
 
 
 def _distinct(value: object) -> object:
     names = [e.get("name") for e in value if isinstance(e, dict)] if isinstance(value, list) else []
     if len(names) != len(set(map(str, names))):
-        raise PydanticCustomError("evidence-shape", "two pieces of evidence have the same name")
+        hint = {"hint": "give one of them another name"}
+        raise PydanticCustomError("evidence-shape", "two pieces of evidence have the same name", hint)
     return value
 
 

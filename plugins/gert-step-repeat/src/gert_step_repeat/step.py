@@ -18,7 +18,8 @@ BINDS = {"index": "int", "round": "int"}
 
 def _bounded(value: object) -> object:
     if isinstance(value, dict) and value.get("max") is None:
-        raise PydanticCustomError("repeat-unbounded", "a repeat needs `max`, the maximum number of iterations")
+        message = "a repeat needs `max`, the maximum number of iterations"
+        raise PydanticCustomError("repeat-unbounded", message, {"hint": "add `max: 10`, or as often as it may run"})
     return value
 
 
@@ -51,6 +52,7 @@ class RepeatStep(StepModel):
             raise PydanticCustomError(
                 "missing-field",
                 "a repeat needs one list of steps: either `steps` or `repeat.steps`",
+                {"hint": "add `steps`" if self.steps is None else "remove `repeat.steps`"},
             )
         return self
 

@@ -57,17 +57,24 @@ class WaitStep(StepModel):
     def _one_shape(self) -> WaitStep:
         problem = _problem(self)
         if problem is not None:
-            raise PydanticCustomError("wait-shape", "{problem}", {"problem": problem})
+            message, hint = problem
+            raise PydanticCustomError("wait-shape", "{problem}", {"problem": message, "hint": hint})
         return self
 
 
-def _problem(step: WaitStep) -> str | None:
+def _problem(step: WaitStep) -> tuple[str, str] | None:
+    """Return what is wrong with the fields together, and what to do."""
     if step.for_ is not None:
-        others = [name for name in ("until", "steps") if getattr(step, name) is not None]
-        return f"`for` waits for a time alone: remove {' and '.join(f'`{n}`' for n in others)}" if others else None
+        others = " and ".join(f"`{name}`" for name in ("until", "steps") if getattr(step, name) is not None)
+        hint = f"remove {others}, or remove `for`"
+        return (f"`for` waits for a time alone: remove {others}", hint) if others else None
     if step.steps is None:
-        return "`until` needs `steps` that look" if step.until is not None else "a wait needs `for` or `steps`"
-    return None if step.timeout is not None else "a wait with `steps` needs a `timeout`, such as `timeout: 10m`"
+        if step.until is not None:
+            return "`until` needs `steps` that look", "add `steps: [...]` with a step whose outputs it reads"
+        return "a wait needs `for` or `steps`", "add `for: 60s`"
+    if step.timeout is None:
+        return "a wait with `steps` needs a `timeout`, such as `timeout: 10m`", "add `timeout: 10m`"
+    return None
 
 
 def check(step: WaitStep) -> list[Finding]:
