@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Struct
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from gert_core.documents.fields import Category, Given, Model, OneOrMany, Text, no_items, usable_pattern
 
@@ -60,6 +61,10 @@ NotGiven = Literal[
 class CannedApproval(Model):
     """One approver's answer, or why there is none."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"not": {"required": ["kind"], "properties": {"approved": {"const": True}}}}
+    )
+
     approved: bool = Field(description="Whether it was approved.")
     approver_id: Text = Field(default="replay", description="Who answered.")
     reason: Given[str] = Field(default=None, description="Why.")
@@ -71,7 +76,11 @@ class CannedApproval(Model):
     @model_validator(mode="after")
     def _kind_of_a_refusal(self) -> CannedApproval:
         if self.approved and self.kind is not None:
-            raise ValueError(f"`kind: {self.kind}` tells why it was not approved, and it says `approved: true`")
+            raise PydanticCustomError(
+                "wrong-type",
+                "`kind: {kind}` tells why it was not approved, and it says `approved: true`",
+                {"kind": self.kind, "hint": "remove `kind`, or write `approved: false`"},
+            )
         return self
 
 
