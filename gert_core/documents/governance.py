@@ -9,8 +9,8 @@ from gert_core.documents.fields import Category, ClosedChoice, Duration, Given, 
 
 _ACTS: Final = ("action", "default", "contract_violations", "serialize")
 _ALSO: Final = {
-    **dict.fromkeys(("ask", "approve", "approval", "require_approval", "prompt", "confirm"), "require-approval"),
-    **dict.fromkeys(("block", "reject", "forbid", "refuse"), "deny"),
+    **dict.fromkeys(("ask", "approve", "require_approval", "prompt", "confirm"), "require-approval"),
+    **dict.fromkeys(("reject", "forbid", "refuse"), "deny"),
     **dict.fromkeys(("permit", "accept", "pass"), "allow"),
 }
 """What others call the actions."""

@@ -81,7 +81,7 @@ _OPERATORS: Final = {
 }
 _OPERAND: Final = r"""\.[\w.-]*\w|"[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|true|false"""
 _LONG: Final = 500
-"""In longer expressions nobody finds a suggestion again."""
+"""Longer expressions get no suggestion of their own."""
 _Token = tuple[str, str, int]
 
 
