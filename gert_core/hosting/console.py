@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
@@ -94,7 +95,8 @@ class HostConsole:
         asked = OpenQuestion(question)
         with self._lock:
             self._count += 1
-            name = f"q{self._count}"
+            # Of this run only: an answer that is given to another one by mistake fits none of its questions.
+            name = f"q{self._count}-{secrets.token_hex(4)}"
             self._open[name] = asked
         withdraw = deadline.on_stop(asked.answered.set)
         try:

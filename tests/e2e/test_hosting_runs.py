@@ -177,6 +177,8 @@ def test_two_runs_with_their_answers_crossed(lab):
         "hidden": False,
         "expires_at": None,
     }
+    assert not two.answer(asked[0].data["question_id"], "of one", by="alice")
+    assert not one.decline(asked[1].data["question_id"], "no", by="bob")
     assert two.answer(asked[1].data["question_id"], "of two", by="bob")
     assert one.answer(asked[0].data["question_id"], "of one", by="alice")
     assert not one.answer(asked[0].data["question_id"], "again")
