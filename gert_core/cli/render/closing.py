@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import RunStatus
 from gert_core.cli.render.result import mode_of
-from gert_core.cli.render.terminal import err, escape, out, paint
+from gert_core.cli.render.terminal import escape, out, paint, spelled
 from gert_core.cli.render.values import last_lines
 from gert_core.kit.display import readable_key
 from gert_core.runs.places import place_of
@@ -78,9 +79,10 @@ def annotate(result: RunResult, book: Runbook | None) -> None:
         place = place_of(book, failure.key)
         at = "" if place is None else f" file={_property(place[0])},line={place[1]}"
         step = f"step {readable_key(failure.key)}: " if failure.key else ""
-        err(f"::error{at}::{_escaped(f'{step}{failure.message} ({failure.kind})')}")
-    if sys.stderr is not None:
-        sys.stderr.flush()
+        line = f"::error{at}::{_escaped(f'{step}{failure.message} ({failure.kind})')}"
+        with suppress(OSError, AttributeError):  # no stderr, or one that nobody reads any more
+            sys.stderr.write(spelled(f"{escape(line)}\n", sys.stderr))
+            sys.stderr.flush()
 
 
 def _escaped(text: str) -> str:
