@@ -80,7 +80,7 @@ def annotate(result: RunResult, book: Runbook | None) -> None:
         at = "" if place is None else f" file={_property(place[0])},line={place[1]}"
         step = f"step {readable_key(failure.key)}: " if failure.key else ""
         line = f"::error{at}::{_escaped(f'{step}{failure.message} ({failure.kind})')}"
-        with suppress(OSError, AttributeError):  # no stderr, or one that nobody reads any more
+        with suppress(OSError, AttributeError):  # there is no stderr, or its reader has gone
             sys.stderr.write(spelled(f"{escape(line)}\n", sys.stderr))
             sys.stderr.flush()
 
