@@ -10,13 +10,11 @@ from msgspec import Struct
 from gert_core.api.errors import RunError
 from gert_core.api.store_records import RunQuery, RunRow
 from gert_core.kit.files import UnreadableError, read_file
-from gert_core.kit.run_rows import MOVED, UNREADABLE, matches
-from gert_core.runs.cache import load_state
+from gert_core.kit.run_rows import MOVED, UNREADABLE, matcher
 from gert_core.stores.directory import DirectoryStore
-from gert_core.stores.quick_rows import LIMIT, row_of_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from gert_core.api.stores import RunStore
@@ -52,16 +50,17 @@ class PastRuns:
     def rows(self, query: RunQuery) -> Iterator[RunRow]:
         """Yield the rows that are asked for, and those that cannot be read and might be; runs that moved are none."""
         seen: set[str] = set()
+        asked = matcher(query)
         for row in self._kept(query):
             seen.add(row.run_id)
-            if _wanted(row, query):
+            if _wanted(row, asked):
                 yield row
         for path in _files(self._traces):
             row = self._of_file(path)
             if row.run_id not in seen:
                 seen.add(row.run_id)
                 self._files[row.run_id] = path
-                if _wanted(row, query):
+                if _wanted(row, asked):
                     yield row
 
     def steps(self, run_id: str) -> list[PastStep]:
@@ -86,10 +85,14 @@ class PastRuns:
     def _state(self, run_id: str) -> RunState:
         if run_id in self._files:
             return _folded(self._files[run_id])
+        from gert_core.runs.cache import load_state
+
         with self._store.open(run_id) as stored:
             return load_state(stored)
 
     def _of_file(self, path: Path) -> RunRow:
+        from gert_core.stores.quick_rows import LIMIT, row_of_trace
+
         try:
             data = read_file(path, limit=LIMIT)
             found = row_of_trace(data) if data is not None else None
@@ -128,10 +131,8 @@ def _files(directory: Path | None) -> list[Path]:
         return []
 
 
-def _wanted(row: RunRow, query: RunQuery) -> bool:
-    if row.status == MOVED:
-        return False
-    return row.problem is not None or matches(row, query)
+def _wanted(row: RunRow, asked: Callable[[RunRow], bool]) -> bool:
+    return row.status != MOVED and (row.problem is not None or asked(row))
 
 
 __all__ = ["PastRuns", "PastStep"]

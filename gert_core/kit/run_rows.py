@@ -13,7 +13,7 @@ from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api.store_records import RunQuery, RunRow
 
@@ -135,11 +135,11 @@ def shown(row: RunRow, *, live: bool) -> RunRow:
 
 def select(rows: Iterable[RunRow], query: RunQuery) -> Iterator[RunRow]:
     """Yield the rows, the newest first and as ``shown``, that a query asks for."""
-    left, passed = query.limit, query.before is None
+    left, passed, wanted = query.limit, query.before is None, matcher(query)
     for row in rows:
         if left == 0:
             return
-        if passed and matches(row, query):
+        if passed and wanted(row):
             left = None if left is None else left - 1
             yield row
         passed = passed or row.run_id == query.before
@@ -147,16 +147,27 @@ def select(rows: Iterable[RunRow], query: RunQuery) -> Iterator[RunRow]:
 
 def matches(row: RunRow, query: RunQuery) -> bool:
     """Return whether a row is one that a query asks for; the page (``before``, ``limit``) is left to the caller."""
-    if query.status and row.status not in query.status:
-        return False
-    if query.active is not None and query.active != (row.status in ACTIVE):
-        return False
-    for name in ("runbook", "tenant", "outcome", "code", "mode", "actor"):
-        wanted = getattr(query, name)
-        if wanted is not None and wanted != getattr(row, name):
+    return matcher(query)(row)
+
+
+def matcher(query: RunQuery) -> Callable[[RunRow], bool]:
+    """Return ``matches`` for one query and many rows, which looks only at what is asked for."""
+    names = ("runbook", "tenant", "outcome", "code", "mode", "actor")
+    equal = tuple((name, wanted) for name in names if (wanted := getattr(query, name)) is not None)
+    status, active, since, until = query.status, query.active, query.since, query.until
+
+    def wanted_row(row: RunRow) -> bool:
+        if status and row.status not in status:
             return False
-    started = row.started or ""
-    return (query.since is None or started >= query.since) and (query.until is None or started < query.until)
+        if active is not None and active != (row.status in ACTIVE):
+            return False
+        for name, wanted in equal:
+            if wanted != getattr(row, name):
+                return False
+        started = row.started or ""
+        return (since is None or started >= since) and (until is None or started < until)
+
+    return wanted_row
 
 
 __all__ = [
@@ -170,6 +181,7 @@ __all__ = [
     "blocked_on",
     "check_blocks",
     "line_time",
+    "matcher",
     "matches",
     "select",
     "shown",

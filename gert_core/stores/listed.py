@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import os
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
-from gert_core.kit.run_rows import MOVED, matches
+from gert_core.kit.run_rows import MOVED, matcher
 from gert_core.runs.directory import is_run_id
-from gert_core.runs.listing import run_info
-from gert_core.runs.rows import row_of
-from gert_core.stores.directory import DirectoryRun
 from gert_core.stores.index import Index, stamp_of
-from gert_core.stores.quick_rows import row_of_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from gert_core.api.store_records import RunQuery, RunRow
+    from gert_core.stores.index import Stamp
 
 
 def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
     """Yield the rows of the runs under ``root`` that are asked for, newest first; runs that ended by their index."""
     index, place, left = Index(root), os.fspath(root), query.limit
-    complete, skipping = False, query.before is not None
+    complete, skipping, wanted = False, query.before is not None, matcher(query)
     try:
         for name in newest_first(root):
             if skipping:
                 skipping = name != query.before
                 continue
             row = _row(index, root, f"{place}/{name}", name)
-            if not matches(row, query):
+            if not wanted(row):
                 continue
             yield row
             if left is not None and (left := left - 1) <= 0:
@@ -48,6 +43,16 @@ def _row(index: Index, root: Path, path: str, name: str) -> RunRow:
     stamp = stamp_of(path)
     if (known := index.row(name, stamp)) is not None:
         return known
+    return _new_row(index, root, path, name, stamp)
+
+
+def _new_row(index: Index, root: Path, path: str, name: str, stamp: Stamp | None) -> RunRow:
+    """Make the row of a run that the index does not have; only this needs what reads traces."""
+    from gert_core.runs.listing import run_info
+    from gert_core.runs.rows import row_of
+    from gert_core.stores.directory import DirectoryRun
+    from gert_core.stores.quick_rows import row_of_directory
+
     if stamp is not None and (quick := row_of_directory(root / name)) is not None:
         if not stamp.fresh and stamp == stamp_of(path):
             index.add(quick, stamp)
@@ -70,10 +75,19 @@ def newest_first(root: Path) -> Iterator[str]:
         return
     except OSError as error:
         raise RunError(f"{root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
-    known = sorted(((name.partition("-")[0], name) for name in names if is_run_id(name)), reverse=True)
-    for _, same in groupby(known, key=itemgetter(0)):
-        group = [name for _, name in same]
-        yield from sorted(group, key=lambda name: (_written(root / name), name), reverse=True) if group[1:] else group
+    # No character of an id is smaller than the dash behind its second, so that ids of one second stay together.
+    known = sorted(filter(is_run_id, names), reverse=True)
+    seconds = [name.partition("-")[0] for name in known]
+    begin, count = 0, len(known)
+    while begin < count:
+        end = begin + 1
+        while end < count and seconds[end] == seconds[begin]:
+            end += 1
+        if end == begin + 1:
+            yield known[begin]
+        else:
+            yield from sorted(known[begin:end], key=lambda name: (_written(root / name), name), reverse=True)
+        begin = end
 
 
 def _written(path: Path) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gert_core.api.store_records import RunRow
     from gert_core.hosting.past import PastStep
     from gert_outcomes.command import OutcomesOptions
+    from gert_outcomes.summary import Times
 
 _NOBODY: Final = "unknown"
 _NEAR: Final = 3
@@ -28,13 +29,15 @@ _LONGEST: Final = 200
 
 
 class _Run:
-    """A run and when it began."""
+    """A run, when it began, and the seconds that it took and waited, where they are known."""
 
-    __slots__ = ("began", "row")
+    __slots__ = ("began", "duration", "row", "waited")
 
     def __init__(self, row: RunRow, began: datetime) -> None:
         self.row = row
         self.began = began
+        self.duration = None if row.finished is None else _seconds(row.duration)
+        self.waited = None if row.waited is None else _seconds(row.waited)
 
 
 def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) -> OutcomeReport:
@@ -59,14 +62,14 @@ def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) ->
         since=since,
         place=store.place,
         made=f"{now:%Y-%m-%d %H:%M} UTC",
-        parts=_parts(runs, wanted.by, steps, begin=started_at(since), end=now),
+        parts=_parts(runs, wanted, steps, begin=started_at(since), end=now),
         problems=problems,
     )
 
 
 def _parts(
     runs: Sequence[_Run],
-    by: str,
+    wanted: OutcomesOptions,
     steps: Mapping[str, Sequence[PastStep]] | None,
     *,
     begin: datetime | None,
@@ -74,16 +77,16 @@ def _parts(
 ) -> list[Part]:
     found: dict[str, list[_Run]] = {}
     for run in runs:
-        found.setdefault(_name(run, by), []).append(run)
-    if by in ("day", "week"):
-        return [_part(name, found[name], steps) for name in sorted(found)]
+        found.setdefault(_name(run, wanted.by), []).append(run)
+    if wanted.by in ("day", "week"):
+        return [_part(name, found[name], wanted, steps) for name in sorted(found)]
     # One division for all parts: their trends can be compared.
     first = begin or min((run.began for run in runs), default=end)
     division = Division(first, max([end, *(run.began for run in runs)])) if begin is not None else None
     if division is None:
         division = Division(first, max((run.began for run in runs), default=end))
     order = sorted(found, key=lambda name: (-len(found[name]), name))
-    return [_part(name, found[name], steps, division) for name in order]
+    return [_part(name, found[name], wanted, steps, division) for name in order]
 
 
 def _name(run: _Run, by: str) -> str:
@@ -97,34 +100,35 @@ def _name(run: _Run, by: str) -> str:
 def _part(
     name: str,
     runs: Sequence[_Run],
+    wanted: OutcomesOptions,
     steps: Mapping[str, Sequence[PastStep]] | None,
     division: Division | None = None,
 ) -> Part:
-    rows = [run.row for run in runs]
-    executed = None if steps is None else [step for row in rows for step in steps.get(row.run_id, ())]
+    executed = None if steps is None else [step for run in runs for step in steps.get(run.row.run_id, ())]
     return Part(
         name=name,
         runs=len(runs),
-        ends=_ends(rows),
+        ends=_ends(runs, timed=wanted.form == "csv"),
         trend=_trend(runs, division),
-        duration=times_of(_seconds(row.duration for row in rows if row.finished is not None)),
-        waiting=times_of(_seconds(row.waited for row in rows)),
+        duration=_durations(runs),
+        waiting=_waits(runs),
         steps=None if executed is None else _rates(executed),
     )
 
 
-def _ends(rows: Iterable[RunRow]) -> list[OutcomeCount]:
-    found: dict[tuple[str, str | None, str], list[RunRow]] = {}
-    for row in rows:
-        found.setdefault((row.status, row.outcome, row.code or ""), []).append(row)
+def _ends(runs: Iterable[_Run], *, timed: bool) -> list[OutcomeCount]:
+    found: dict[tuple[str, str | None, str], list[_Run]] = {}
+    for run in runs:
+        row = run.row
+        found.setdefault((row.status, row.outcome, row.code or ""), []).append(run)
     ends = [
         OutcomeCount(
             status=status,
             category=category,
             code=code,
             count=len(same),
-            duration=times_of(_seconds(row.duration for row in same if row.finished is not None)),
-            waiting=times_of(_seconds(row.waited for row in same)),
+            duration=_durations(same) if timed else None,
+            waiting=_waits(same) if timed else None,
         )
         for (status, category, code), same in found.items()
     ]
@@ -135,8 +139,12 @@ def _trend(runs: Sequence[_Run], division: Division | None) -> list[TrendBucket]
     moments = [run.began for run in runs]
     division = division or Division(min(moments), max(moments))
     counts: list[dict[str, int]] = [{} for _ in range(division.count)]
+    numbers: dict[str, int] = {}
     for run in runs:
-        bucket, kind = counts[division.at(run.began)], run.row.outcome or run.row.status
+        hour = (run.row.started or "")[:13]  # no bucket is smaller
+        if (number := numbers.get(hour)) is None:
+            number = numbers[hour] = division.at(run.began)
+        bucket, kind = counts[number], run.row.outcome or run.row.status
         bucket[kind] = bucket.get(kind, 0) + 1
     return [
         TrendBucket(begin=begin, label=label, counts=bucket)
@@ -165,24 +173,32 @@ def _rates(steps: Iterable[PastStep]) -> list[StepRate]:
             type=type_,
             runs=len(same),
             failures=sum(step.failed for step in same),
-            duration=times_of(_seconds(step.duration for step in same)),
-            waiting=times_of(_seconds(step.waited for step in same)),
+            duration=times_of(_known(step.duration for step in same)),
+            waiting=times_of(_known(step.waited for step in same)),
         )
         for (name, type_), same in found.items()
     ]
     return sorted(rates, key=lambda rate: (-rate.rate, -rate.failures, -rate.runs, rate.step))
 
 
-def _seconds(texts: Iterable[str | None]) -> list[float]:
-    """Return the times that rows have as text, such as ``1.804s``; what is not one is left out."""
-    found = []
-    for text in texts:
-        if text is not None:
-            try:
-                found.append(float(text.removesuffix("s")))
-            except ValueError:
-                continue
-    return found
+def _durations(runs: Iterable[_Run]) -> Times | None:
+    return times_of([run.duration for run in runs if run.duration is not None])
+
+
+def _waits(runs: Iterable[_Run]) -> Times | None:
+    return times_of([run.waited for run in runs if run.waited is not None])
+
+
+def _known(texts: Iterable[str | None]) -> list[float]:
+    return [seconds for text in texts if text is not None and (seconds := _seconds(text)) is not None]
+
+
+def _seconds(text: str | None) -> float | None:
+    """Return the seconds of a time as rows have it, such as ``1.804s``; None for what is not one."""
+    try:
+        return float((text or "").removesuffix("s"))
+    except ValueError:
+        return None
 
 
 def _before(run_id: str, since: str | None) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser
 from contextlib import suppress
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from gert_core.api import UsageError
 from gert_core.kit.escaping import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gert_core.api import CommandHost
     from gert_outcomes.summary import OutcomeReport
@@ -39,6 +39,8 @@ Options:
 """
 BY: Final = ("runbook", "actor", "day", "week")
 _FORMS: Final = ("json", "csv", "html")
+_WIDTH: Final = 100
+"""The width where there is no terminal."""
 _NAMED: Final = 20
 """How many traces that cannot be read are named on the terminal."""
 
@@ -73,7 +75,7 @@ def main(args: Sequence[str], host: CommandHost) -> int:
 
     traces = Path("traces") if host.project is None else host.project.traces_dir
     report = collect(host.store(wanted.store), wanted, traces=traces if wanted.store is None else None)
-    _print(report, wanted)
+    _print(report, wanted, host)
     return 0
 
 
@@ -104,7 +106,7 @@ def read(args: Sequence[str]) -> OutcomesOptions:
     )
 
 
-def _print(report: OutcomeReport, wanted: OutcomesOptions) -> None:
+def _print(report: OutcomeReport, wanted: OutcomesOptions, host: CommandHost) -> None:
     if wanted.form == "json":
         import json
 
@@ -120,7 +122,7 @@ def _print(report: OutcomeReport, wanted: OutcomesOptions) -> None:
     elif report.parts:
         from gert_outcomes.text import text
 
-        _say(text(report, ascii_only=not _shows_blocks(), width=get_terminal_size((100, 24)).columns))
+        _say(text(report, ascii_only=not _shows_blocks(), width=_columns(host.environ)))
     if wanted.form != "json":
         if not report.parts:
             asked = " that are as asked for" if wanted.since or wanted.runbook else ""
@@ -140,6 +142,16 @@ def _write(path: Path, text: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {path}: {reason}", hint="choose another file for --html") from None
     _note(f"wrote {path}")
+
+
+def _columns(environ: Mapping[str, str]) -> int:
+    """Return how wide a line may be: as the user says, as the terminal is, or so wide that most trends fit."""
+    if (text := environ.get("COLUMNS", "")).isdecimal() and int(text):
+        return int(text)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH
+    except (AttributeError, ValueError, OSError):
+        return _WIDTH
 
 
 def _shows_blocks() -> bool:

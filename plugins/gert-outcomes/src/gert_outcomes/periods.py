@@ -49,7 +49,8 @@ class Division:
 def started_at(text: str | None) -> datetime | None:
     """Return the moment that a run began; None when that is not known."""
     try:
-        return datetime.fromisoformat(text or "").astimezone(UTC)
+        moment = datetime.fromisoformat(text or "")
+        return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
