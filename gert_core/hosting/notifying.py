@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from msgspec import ValidationError, convert
 from msgspec.structs import asdict, replace
@@ -233,12 +234,13 @@ def _parts(address: str) -> Iterator[str]:
     """Yield what may be a secret in an address, as it is written and as it is meant."""
     try:
         parts = urlsplit(address)
-        user, password = parts.username or "", parts.password or ""
     except ValueError:
         return
-    for text in (*parts.path.split("/"), *(value for _, value in parse_qsl(parts.query))):
-        yield from (word for word in {text, unquote(text)} if len(word) >= _LEAST)
-    for text in (password, f"{user}:{password}") if password else ():
+    who, _, _ = parts.netloc.rpartition("@")
+    words = re.split(r"[/?&=;,#]", f"{parts.path}?{parts.query}#{parts.fragment}")
+    for text in words:
+        yield from (word for word in {text, unquote_plus(text)} if len(word) >= _LEAST)
+    for text in {who, *who.partition(":")[::2]}:
         yield from (word for word in {text, unquote(text)} if len(word) >= MINIMUM)
 
 

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gert_core.api import ErrorKind, UsageError
+from gert_core.api import ErrorKind, GertError, UsageError
 from gert_core.approvals.known import checked_against
 from gert_core.documents.floor import PluginFloor, plugin_floor
 from gert_core.documents.plugin_choice import build_registry
@@ -117,8 +117,11 @@ class Site:
         found = since_last_json(self.store, request, known=self.known)
         if found is None:
             return None
-        with self.store.open(request.run_id) as run:
-            return dict(hide(secrets_of(run, self.environ), found))
+        try:
+            with self.store.open(request.run_id) as run:
+                return dict(hide(secrets_of(run, self.environ), found))
+        except (GertError, OSError):  # its run was deleted meanwhile
+            return None
 
 
 __all__ = ["Site"]

@@ -44,14 +44,19 @@ def pieces(text, size=8):
     return [text[start : start + size] for start in range(len(text) - size + 1)]
 
 
-@pytest.mark.parametrize(
-    "path", [f"/services/T01/B01/{TOKEN}", f"/in?token={TOKEN}&a=b", f"/in?token=%61{TOKEN[1:]}", TOKEN]
-)
+PATHS = [
+    *(f"/services/T01/B01/{TOKEN}", f"/in?token={TOKEN}&a=b", f"/in?token=%61{TOKEN[1:]}"),
+    *(f"/in?{TOKEN}", f"/in;session={TOKEN}", f"bot:{TOKEN}@", f"{TOKEN}@"),
+]
+"""Where a token may stand in an address; before an `@` it is a user or a password."""
+
+
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("body", [TOKEN, f"{'x ' * 95}{TOKEN}", f"no {PAIR}", f"T01/B01/{TOKEN}"])
 def test_a_receiver_that_tells_a_part_of_its_address_shows_it_to_nobody(gert, path, body):
     """Not on the screen, and not in what is kept with the run; the answer is recorded all the same."""
     with Receiver(answers=[(403, {"body": body.encode()})]) as receiver:
-        address = receiver.url(path) if path[0] == "/" else receiver.url().replace("://", f"://bot:{path}@")
+        address = receiver.url(path) if path[0] == "/" else receiver.url().replace("://", f"://{path}")
         said = gert("exec", "book.yaml", HOOK=address)
     assert said.code == 0
     assert "warning: webhook was not told of escalated: answered with 403: " in said.err

@@ -45,6 +45,7 @@ def strange(kind: str, sql: str | None) -> str | None:
 
 def refuse_strange_files(path: Path) -> None:
     """Raise ``StoreError`` when a file that SQLite opens beside the database is not a file of it."""
+    path = path.resolve()  # SQLite follows a link, and has these files beside the one that it leads to
     owners = None
     for suffix in _BESIDE:
         beside = path.with_name(f"{path.name}{suffix}")
