@@ -158,7 +158,7 @@ def _terminals(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
     rows = []
     for what, book in books.items():
         argv = [str(gert_script()), "exec", str(book)]
-        contenders[f"exec {what}"] = Command(argv=argv, cwd=work.place)
+        contenders[f"exec {what}"] = Command(argv=argv, cwd=work.place, apart=True)  # as the one on a terminal
         contenders[f"exec {what}, terminal"] = OnTerminal(argv=argv, cwd=work.place)
         rows.append(
             against(
