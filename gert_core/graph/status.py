@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from gert_core.api.errors import RunError, UsageError
+from gert_core.api.results import RunStatus
 from gert_core.kit.escaping import escape
+from gert_core.runs.state import parent_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gert_core.documents.tree import Runbook
     from gert_core.graph.model import Graph, GraphBlock, GraphStep
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 _WORST: Final = ("error", "failed", "denied", "interrupted", "running", "open")
 """Of several items of a loop the status that is shown is the first of these; else that of any that was not skipped."""
+
+_WAITING: Final = (str(RunStatus.ANSWER_PENDING), str(RunStatus.BLOCKED))
+"""The statuses of steps that wait for people, beside those with a ticket."""
 
 
 def of_run(graph: Graph, book: Runbook, info: RunInfo) -> Graph:
@@ -49,12 +54,25 @@ def with_run(graph: Graph, info: RunInfo) -> Graph:
         # A later round or visit replaces an earlier one; items of loops stand beside each other.
         found.setdefault(key, {})[items] = info.step_status(record)
         counts[key, bool(items)] = counts.get((key, bool(items)), 0) + 1
-    waiting = {_place(str(ticket.get("step_key")), numbered)[0] for ticket in info.state.tickets.values()}
+    asked = [str(ticket.get("step_key")) for ticket in info.state.tickets.values()]
+    asking = [key for key, record in info.state.steps.items() if info.step_status(record) in _WAITING]
+    waiting = {_place(key, numbered)[0] for key in asked}
+    if not info.live:
+        waiting |= _around((*asked, *asking), numbered)
     shown = {key: "waiting" if key in waiting else _worst(by_item) for key, by_item in found.items()}
     # Of a loop its items count, not the step around them.
     ran = {key: counts.get((key, True)) or counts[key, False] for key, _ in counts}
     blocks = tuple(_block(block, shown, ran) for block in graph.blocks)
     return replace(graph, blocks=blocks, run_id=info.run_id, run_status=info.status)
+
+
+def _around(keys: Iterable[str], numbered: set[str]) -> set[str]:
+    """Return the keys that the graph has for the steps around some that wait: nothing of them is running."""
+    found: set[str] = set()
+    for key in keys:
+        while key := parent_key(key):
+            found.add(_place(key, numbered)[0])
+    return found
 
 
 def _place(key: str, numbered: set[str]) -> tuple[str, str]:

@@ -26,6 +26,10 @@ SUSPENDED: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING, RunSta
 """The statuses of runs that are suspended: they wait for people, or to be resumed."""
 
 
+OPEN: Final = "open"
+"""The status of a step that is not over and that nothing executes."""
+
+
 class RunInfo(Struct, frozen=True, kw_only=True):
     """A run as people look at it: the fold of its trace, and whether a process is executing it.
 
@@ -71,7 +75,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
             return str(RunStatus.ANSWER_PENDING)
         if self.status in SUSPENDED and step.key in self._held:
             return str(RunStatus.BLOCKED)
-        return step.status if self.status in SUSPENDED else INTERRUPTED
+        return OPEN if self.status in SUSPENDED else INTERRUPTED  # nothing of a suspended run is running
 
     @property
     def _held(self) -> set[str | None]:

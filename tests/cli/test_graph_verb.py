@@ -206,6 +206,34 @@ def test_a_failed_step_is_shown_as_one(gert):
     assert "✗ last: tool box read" in said
 
 
+WAITING = """\
+apiVersion: kernel/v0
+meta: { name: waiting }
+tools: [box]
+steps:
+  - id: both
+    type: parallel
+    branches:
+      - { label: left, steps: [{ id: look, type: tool, tool: box, action: read }] }
+      - { label: right, steps: [{ id: gate, type: approval, message: Go on? }] }
+  - { id: never, type: end, outcome: { category: resolved, code: done } }
+"""
+
+
+def test_nothing_of_a_suspended_run_is_shown_as_running(gert):
+    gert.write(waiting=WAITING)
+    assert gert("exec", "waiting.yaml", "--approval", "inbox").code == 0
+    classes = shown_in(gert("graph", "waiting.yaml", "--run", "latest", "--format", "svg").out)
+    assert {name: classes[name].split()[-1] for name in ("both", "look", "gate")} == {
+        "both": "waiting", "look": "good", "gate": "waiting",
+    }  # fmt: skip
+    assert "├─ … ‖ both: parallel" in gert("graph", "waiting.yaml", "--run", "latest").out
+    shown = json.loads(gert("runs", "show", "latest", "--json").out)
+    assert {step["step_key"]: step["status"] for step in shown["steps"]} == {
+        "both": "open", "both/0/look": "success", "both/1/gate": "open",
+    }  # fmt: skip
+
+
 def test_mermaid_and_dot_have_every_way(gert):
     mermaid = gert("graph", "ways.yaml", "--format", "mermaid").out
     assert mermaid.startswith("flowchart TD\n")
