@@ -69,5 +69,13 @@ class IncludedDocuments:
             if sources
         }
 
+    def policy_files(self) -> dict[str, dict[str, str]]:
+        """Return the files of the policies that each document has of a project of its own, with their digests."""
+        return {
+            name: {str(one.path.absolute()): one.digest for one in sources if one.included and one.path is not None}
+            for name, sources in self._sources.items()
+            if any(one.included for one in sources)
+        }
+
 
 __all__ = ["IncludedDocuments"]

@@ -13,6 +13,7 @@ from gert_core.documents.generated import generated_digests, tool_digests, tools
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.engine.steps.secret_outputs import learn_output
+from gert_core.governance.sources import PACK
 from gert_core.plugin.states import PluginState
 from gert_core.runs.state import ABORTED
 from gert_core.trace.events import timestamp
@@ -107,7 +108,7 @@ def _facts(run: Run) -> dict[str, object]:
         **({"approval_keys": "environment"} if run.facts.policies.keys_by_environment else {}),
         **run.facts.choices.to_json(),
         **({"notify": list(run.facts.notify)} if run.facts.notify else {}),
-        **(_files(book) if run.facts.choices.runbook_path is not None else {}),
+        **(_files(run) if run.facts.choices.runbook_path is not None else {}),
         "inputs": dict(run.facts.inputs.values),
         "input_sources": dict(run.facts.inputs.sources),
         "constants": dict(run.facts.constants),
@@ -122,13 +123,17 @@ def _includes(book: Runbook, documents: IncludedDocuments) -> dict[str, object]:
     return {"include_hashes": hashes, "include_policies": documents.policy_digests()}
 
 
-def _files(book: Runbook) -> dict[str, object]:
-    """Return where tools and included runbooks were, by the names of their digests; nothing where there are none."""
+def _files(run: Run) -> dict[str, object]:
+    """Return where documents were, by the names of their digests; nothing where there are none."""
+    book, documents = run.facts.runbook, run.facts.documents
+    packs = {one.name: one.path for one in run.facts.policies.sources if one.kind == PACK and not one.answer}
+    policies = {} if documents is None else documents.policy_files()
     found = {
         "tool_files": {name: tool.document.path for name, tool in tools_by_key(book).items()},
         "include_files": {name: one.runbook.document.path for name, one in book.included.items()},
+        "pack_files": packs,
     }
-    return {
+    return ({"include_policy_files": policies} if policies else {}) | {
         field: {name: str(path.absolute()) for name, path in files.items() if path is not None}
         for field, files in found.items()
         if files

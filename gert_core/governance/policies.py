@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -11,7 +10,6 @@ from gert_core.governance.decision import Decision, Opinion, common, strictest
 from gert_core.governance.gates import with_gate
 from gert_core.governance.people import NO_ONE, NO_PEOPLE, People
 from gert_core.governance.rules import Act
-from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +86,7 @@ class Policies(Struct, kw_only=True, eq=False):
             {
                 "name": source.name,
                 "kind": source.kind,
-                "digest": "sha256:" + sha256(canonical(source.document)).hexdigest(),
+                "digest": source.digest,
                 **({"answer": dict(source.document)} if source.answer else {}),
             }
             for source in self.sources

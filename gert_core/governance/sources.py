@@ -36,6 +36,8 @@ _PEOPLE: Final = frozenset({"people", "groups", "bridges", "personal_keys"})
 
 FLOOR: Final = "floor"
 """The kind of the machine's own policies."""
+PACK: Final = "pack"
+"""The kind of the policies that plugins bring."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -57,6 +59,11 @@ class Source(Struct, frozen=True, kw_only=True):
     answer: bool = False
     included: bool = False
     """Whether it comes with a runbook that is included by another one."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the document."""
+        return f"sha256:{hashlib.sha256(canonical(self.document)).hexdigest()}"
 
     @classmethod
     def parse(

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 64 * 1024 * 1024
 """The most bytes of a document that are read to see whether it changed."""
+_PACK: Final = "pack"
 _KINDS: Final = ("project", "file")
-"""The policies whose files a run names; those of the machine are not drift, and packs belong to plugins."""
+"""The policies of a project and of ``--policy``; those of the machine are not drift, and packs are looked at apart."""
 
 
 _FIELDS: Final = {DocumentKind.RUNBOOK: "include", DocumentKind.TOOL: str(DocumentKind.TOOL)}
@@ -32,7 +33,9 @@ _FIELDS: Final = {DocumentKind.RUNBOOK: "include", DocumentKind.TOOL: str(Docume
 
 def changed_documents(state: RunState) -> list[str]:
     """Return the documents that are others than the run began with, as messages name them; one that is gone is not."""
-    return list(dict.fromkeys((*_changed_files(state.facts), *_changed_policies(state.facts))))
+    facts = state.facts
+    found = (*_changed_files(facts), *_changed_included(facts), *_changed_packs(facts), *_changed_policies(facts))
+    return list(dict.fromkeys(found))
 
 
 def _changed_files(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -77,6 +80,42 @@ def _changed_policies(facts: Mapping[str, Any]) -> list[str]:
     except (GertError, OSError):
         return []  # the run cannot be resumed, and what resumes it says why
     return changed_policies(before, [one for one in now if one.get("kind") in _KINDS])
+
+
+def _changed_packs(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the packs of plugins whose files are others; which packs there are now only a plugin knows."""
+    before = {one.get("name"): one.get("digest") for one in facts.get("policies") or () if one.get("kind") == _PACK}
+    for name, path in (facts.get("pack_files") or {}).items():
+        file, started = Path(str(path)), str(facts.get("started") or "")
+        if _written_since([file], started) and _digests([file]) not in (None, [before.get(name)]):
+            yield f"policy {name}"
+
+
+def _changed_included(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the included runbooks for which the policies of a project of their own are others."""
+    from gert_core.documents.project import find_project
+    from gert_core.documents.project_file import FILE_NAME
+
+    files = facts.get("include_files") or {}
+    for name, before in (facts.get("include_policy_files") or {}).items():
+        with suppress(GertError, OSError):  # what resumes the run says what is wrong
+            own = find_project(Path(str(files.get(name))))
+            now = [] if own is None else [own.root / entry for entry in own.model.policies]
+            looked_at = [*map(Path, before), *([] if own is None else [own.root / FILE_NAME, *now])]
+            written = _written_since(looked_at, str(facts.get("started") or ""))
+            if written and _digests(now) not in (None, list(before.values())):
+                yield f"the policies of {name}"
+
+
+def _digests(files: list[Path]) -> list[str] | None:
+    """Return the digests of policies; None when one of them is not valid, or not there."""
+    from gert_core.governance.sources import load_policies
+
+    try:
+        found = load_policies(registry=None, project=None, files=files, runbook=None, floor=False)
+        return [str(one["digest"]) for one in found.to_json()]
+    except (GertError, OSError):
+        return None
 
 
 def _written_since(files: list[Path], started: str) -> bool:

@@ -38,6 +38,8 @@ class RunStart(Struct):
     include_policies: dict[str, str] | None = None
     tool_files: dict[str, str] | None = None
     include_files: dict[str, str] | None = None
+    include_policy_files: dict[str, dict[str, str]] | None = None
+    pack_files: dict[str, str] | None = None
     policy_plugins: list[str] | None = None
     plugins: list[_Map] | None = None
     secrets: list[str] | None = None

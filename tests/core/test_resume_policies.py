@@ -10,7 +10,9 @@ from lab import PLUGINS, Lab, _Plugin, tool
 from gert_core import hookimpl
 from gert_core.api import PolicyPack, RunError
 from gert_core.approvals.inbox import entries, respond
+from gert_core.hosting.drifted import changed_documents
 from gert_core.plugin.registry import Registry
+from gert_core.runs.cache import load_state
 from gert_core.stores.directory import DirectoryStore
 
 STEPS = """
@@ -129,6 +131,11 @@ def test_a_file_of_a_pack_that_changed_is_drift(lab, clock, tmp_path):
     with pytest.raises(RunError, match=r"policy .*file changed since the run started") as caught:
         lab.runner.resume(run_id)
     assert (caught.value.kind, lab.calls) == ("drift", [])
+    with DirectoryStore(lab.directory / "runs").open(run_id) as run:
+        (named,) = changed_documents(load_state(run))
+        assert caught.value.message.startswith(f"{named} changed since"), "what is advised names it too"
+        clock.file.write_text(f"# a remark\n{text}")
+        assert changed_documents(load_state(run)) == []
 
 
 @pytest.mark.parametrize(("before", "after"), [("require-approval", "allow"), ("allow", "require-approval")])

@@ -309,6 +309,42 @@ def test_every_document_that_changed_is_named(gert, file, changed, named):
     assert "resolved (fine)" in advice.run(0).out
 
 
+@pytest.mark.parametrize(
+    ("file", "changed", "named"),
+    [
+        ("floor.yaml", POLICY % ", min_approvers: 2", True),
+        ("gert-project.yaml", "policies: []\n", True),
+        ("floor.yaml", f"# a remark\n{POLICY % ''}", False),
+    ],
+    ids=["rules", "list", "remark"],
+)
+def test_policies_of_an_included_runbook_with_a_project_of_its_own_are_named(gert, tmp_path, file, changed, named):
+    book(gert, "  - { id: part, type: runbook, runbook: ../theirs/part.yaml }\n" + step("look"))
+    theirs = gert.root / "theirs"
+    (theirs / "tools").mkdir(parents=True)
+    (gert.root / "ours").mkdir()
+    for name in ("book.yaml", "tools"):
+        (gert.root / name).rename(gert.root / "ours" / name)
+    part = f"{PART}{step('inner')}  - {{ type: end, outcome: {{ category: resolved, code: fine }} }}\n"
+    (theirs / "part.yaml").write_text(part)
+    (theirs / "tools/read.tool.yaml").write_text((gert.root / "ours/tools/read.tool.yaml").read_text())
+    (theirs / "floor.yaml").write_text(POLICY % "")
+    (theirs / "gert-project.yaml").write_text("policies: [floor.yaml]\n")
+    (gert.root / "ours/gert-project.yaml").write_text("{}\n")
+    ours = Gert(gert.root / "ours", GERT_ACTOR="olga")
+    (ours.root / "sick").write_text("down")
+    executed(ours, code=1)
+    (ours.root / "sick").unlink()
+    (theirs / file).write_text(changed)
+    run = ours.run().name
+    (shown,) = ours("runs", "show", run, "--json").document["next"]
+    assert ("although the policies of ../theirs/part.yaml changed" in shown["why"]) is named, shown
+    assert (shown["command"][-2:] == ["--on-drift", "allow"]) is named
+    if named:
+        assert ours("resume", "--run", run, "--retry-failed").code == 1
+    assert "resolved (fine)" in Advice(ours, f"run: {run}\n{ours('runs', 'show', run).err}").run(0).out
+
+
 def test_what_cleanup_undid_is_run_again_when_that_is_meant(gert):
     book(
         gert,

@@ -9,7 +9,7 @@ from gert_core.api import DocumentError, ErrorKind, RunError, UsageError
 from gert_core.documents import yaml
 from gert_core.documents.generated import generated_digests, tools_by_key
 from gert_core.engine.check import check
-from gert_core.governance.sources import FLOOR
+from gert_core.governance.sources import FLOOR, PACK
 from gert_core.template.regex import PATTERN_UNSUPPORTED
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
 
-_PACK: Final = "pack"
 _LIST: Final = "the list of policies"
 _HINT: Final = "start a new run, or go on with the recorded results: --on-drift allow"
 
@@ -148,7 +147,7 @@ def changed_policies(recorded: object, now: Sequence[Mapping[str, Any]]) -> list
     if any("kind" in one for one in recorded):  # early runs of 0.1 did not record it
         files = {one["name"]: one["digest"] for one in recorded if _is_file_of_pack(one)}
         packs = [one for one in now if _is_file_of_pack(one) and files.get(one["name"], one["digest"]) != one["digest"]]
-        recorded, now = ([one for one in given if one.get("kind") != _PACK] for given in (recorded, now))
+        recorded, now = ([one for one in given if one.get("kind") != PACK] for given in (recorded, now))
     else:
         packs = []
     recorded, now = ([one for one in given if one.get("kind") != FLOOR] for given in (recorded, now))
@@ -159,7 +158,7 @@ def changed_policies(recorded: object, now: Sequence[Mapping[str, Any]]) -> list
 
 
 def _is_file_of_pack(source: Mapping[str, Any]) -> bool:
-    return source.get("kind") == _PACK and "answer" not in source
+    return source.get("kind") == PACK and "answer" not in source
 
 
 __all__ = ["changed_policies", "changes", "floor_changed", "refuse", "same_policies", "same_runbook"]
