@@ -81,9 +81,9 @@ def test_what_is_recorded_replays_to_the_same(tmp_path_factory, document):
 
 
 @pytest.mark.parametrize("seed", range(250 if FUZZ else 4))
-def test_runs_with_approvals_and_suspensions_replay_to_the_same(tmp_path, seed):
+def test_runs_with_approvals_rejections_and_suspensions_replay_to_the_same(tmp_path, seed):
     lab = Lab(tmp_path)
     text = "\n".join(Maker(seed).steps(2, "", top=True))
     first = lab(text, tools=TOOLS, meta=GATE, approval="inbox", trace_sync="none")
-    whole = Life(lab).to_the_end(first)
+    whole = Life(lab, rejects=0.3 if seed % 2 else 0.0, seed=seed).to_the_end(first)
     same_when_replayed(tmp_path / "runbook.yaml", whole.result.run_id, lab.runner.registry, tmp_path / "recorded")

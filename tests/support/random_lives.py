@@ -106,18 +106,23 @@ class Maker:
 
 
 class Life:
-    """Runs a runbook to its end through every suspension, answering all tickets in between."""
+    """Runs a runbook to its end through every suspension, answering all tickets in between.
 
-    def __init__(self, lab: Lab) -> None:
+    ``rejects`` is how likely an answer is a rejection.
+    """
+
+    def __init__(self, lab: Lab, *, rejects: float = 0.0, seed: int = 0) -> None:
         self.lab = lab
+        self.rejects = rejects
+        self.random = random.Random(seed)
 
     def approve(self, ran) -> None:
         store = TicketStore(DirectoryRun(ran.result.trace.parent))
         for ticket in ran.result.pending:
-            now = datetime.now(UTC).isoformat()
+            now, approved = datetime.now(UTC).isoformat(), self.random.random() >= self.rejects
             store.answer(
                 ApprovalResponse(
-                    ticket_id=ticket["ticket_id"], approved=True, approver_id="al", method="inbox", timestamp=now
+                    ticket_id=ticket["ticket_id"], approved=approved, approver_id="al", method="inbox", timestamp=now
                 )
             )
 
