@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gert_core.api import PURE, Contract, Param, Tools
 from gert_core.documents.merge import Relaxation, tighten, tool_contract
 from gert_core.documents.type_functions import MissingTool
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,7 +142,7 @@ class Contracts:
         found = self.of(step)
         if step.fields.contract is None or not _is_floor(step):
             return (found,)
-        if self._functions.tool_use(step) is None and not callable(resolve(step.type.contract)):
+        if self._functions.tool_use(step) is None and not callable(load_target(step.type.contract)):
             return (found,)
         return _levels(self._base(step), found)
 
@@ -164,7 +164,7 @@ class Contracts:
             use = self._functions.tool_use(step)
             if use is not None:
                 return ("action", use.tool, use.action or "")
-            if not callable(resolve(step.type.contract)):
+            if not callable(load_target(step.type.contract)):
                 return ("type", step.type.name)
         return step.path
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from gert_core.api import GertError, InputBinding, InputError, UsageError
 from gert_core.documents.limits import check_limits, has_limits
 from gert_core.plugin.functions import cause, member_names, named
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
 from gert_core.template import Symbol
 from gert_core.values import coerce, coerce_text, parse_data
@@ -287,7 +287,7 @@ def _call(
     names = ", ".join(repr(binding.name) for binding in batch.bindings)
     try:
         with aside():
-            answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
+            answer = load_target(batch.resolver.resolve)(batch.bindings, deadline, services)
     except GertError as error:
         return error
     except KeyboardInterrupt:

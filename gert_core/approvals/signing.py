@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError
 from gert_core.keys import APPROVAL, UnusableKeyError, variable, verify_key
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def sign_response(
     key_id: str | None = None,
 ) -> ApprovalResponse:
     """Return the response with its signature; raise ``ValueError`` when the key does not fit the scheme."""
-    sign = resolve(scheme.sign)
+    sign = load_target(scheme.sign)
     signature = sign(key, signature_payload(response, request_hash))
     return replace(response, signature=signature, signature_alg=scheme.algorithm, key_id=key_id)
 
@@ -67,7 +67,7 @@ def signing_key_of(
     scheme = schemes(response.signature_alg) if response.signature and response.signature_alg else None
     if scheme is None or not response.signature:
         return None
-    verify, payload = resolve(scheme.verify), signature_payload(response, request_hash)
+    verify, payload = load_target(scheme.verify), signature_payload(response, request_hash)
     for key in keys:
         if key.algorithm == scheme.algorithm:
             try:
@@ -102,7 +102,7 @@ def verify_response(
         )
     if (refusal := key.refusal(algorithm)) is not None:
         raise UnverifiedError(ErrorKind.SIGNATURE_ALGORITHM, refusal)
-    verify = resolve(scheme.verify)
+    verify = load_target(scheme.verify)
     try:
         valid = verify(key.data, signature_payload(response, request_hash), response.signature)
     except ValueError as error:

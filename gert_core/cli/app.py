@@ -80,9 +80,9 @@ def _verb(verb: str, args: list[str], options: Options) -> int:
     if command not in RUNS:
         early.raise_on_interrupt()
     if given is not None:
-        from gert_core.plugin.lazy import resolve
+        from gert_core.plugin.lazy import load_target
 
-        result = resolve(COMMANDS[command])(**given)
+        result = load_target(COMMANDS[command])(**given)
     else:
         from gert_core.cli.build import build
 
@@ -91,7 +91,7 @@ def _verb(verb: str, args: list[str], options: Options) -> int:
 
 
 def _plugin_command(verb: str, args: list[str], options: Options) -> int:
-    from gert_core.plugin.lazy import resolve
+    from gert_core.plugin.lazy import load_target
 
     registry, project = _registry(options)
     commands = _plugin_commands(registry)
@@ -102,7 +102,7 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
         known, near = neighbour(verb), nearest(verb, [*VERBS, *commands])
         hint = f"did you mean `gert {near}`?" if near else "`gert --help` lists the commands"
         raise UsageError(f"there is no command {verb!r}", hint=known or hint)
-    function = resolve(commands[verb].target)
+    function = load_target(commands[verb].target)
     early.raise_on_interrupt()
     restore(options.environ)
     from gert_core.cli.command_host import TerminalHost, call_command

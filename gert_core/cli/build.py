@@ -11,7 +11,7 @@ from typer.main import get_command
 from gert_core.cli.examples import lines
 from gert_core.cli.render.help import fit, help_width
 from gert_core.cli.verbs import COMMANDS, VERBS, commands_of
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,14 +28,14 @@ def build(verb: str) -> Any:
         pretty_exceptions_enable=False,
     )
     for name, target in commands.items():
-        function = resolve(target)
+        function = load_target(target)
         text = inspect.cleandoc(function.__doc__ or "")
         short = " ".join(text.partition("\n\n")[0].split())  # given, it is not cut off in the list of commands
         app.command(name=name, help=_help(f"{verb} {name}", text), short_help=short)(function)
     if commands:
         app.callback()(_group)
     else:
-        function = resolve(COMMANDS[verb])
+        function = load_target(COMMANDS[verb])
         app.command(name=verb, help=_help(verb, function.__doc__ or VERBS[verb]))(function)
     command = get_command(app)
     fit(command, help_width())
@@ -47,7 +47,7 @@ def commands() -> Iterator[tuple[str, Callable[..., Any], Any]]:
     for verb in VERBS:
         built = build(verb)
         for name, target in (commands_of(verb) or {"": COMMANDS.get(verb, "")}).items():
-            yield f"{verb} {name}".strip(), resolve(target), built.commands[name] if name else built
+            yield f"{verb} {name}".strip(), load_target(target), built.commands[name] if name else built
 
 
 def _help(command: str, text: str) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum, auto
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from gert_core.documents.fields import Model
@@ -48,7 +48,7 @@ _MODELS: Final = {
 
 def model_of(kind: DocumentKind) -> type[Model]:
     """Import and return the model of a kind; most commands need only one or two of them."""
-    model: type[Model] = resolve(_MODELS[kind])
+    model: type[Model] = load_target(_MODELS[kind])
     return model
 
 

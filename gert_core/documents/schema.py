@@ -8,7 +8,7 @@ from pydantic.json_schema import models_json_schema
 
 from gert_core.documents.kinds import VERSIONS, DocumentKind, model_of
 from gert_core.documents.runbook import StepFields
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
     has_steps = kind == DocumentKind.RUNBOOK
     bodies: dict[str, type[BaseModel]] = {}
     if has_steps:
-        bodies = {name: resolve(types[name].model) for name in sorted(types)}
+        bodies = {name: load_target(types[name].model) for name in sorted(types)}
         parts += [StepFields, *bodies.values()]
     unique = dict.fromkeys(parts)
     places, whole = models_json_schema([(part, "validation") for part in unique], ref_template="#/$defs/{model}")

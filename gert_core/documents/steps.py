@@ -16,7 +16,7 @@ from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors,
 from gert_core.documents.model_hints import suggest_field
 from gert_core.documents.runbook import StepFields
 from gert_core.documents.tree import BlockNode, StepNode
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class _ImportedType:
 
     def __init__(self, step_type: StepType) -> None:
         self.type = step_type
-        self.model: type[StepModel] = resolve(step_type.model)
+        self.model: type[StepModel] = load_target(step_type.model)
         self.validate: Callable[[object], StepModel] = self.model.model_validate
         self.fields = frozenset(field.alias or name for name, field in self.model.model_fields.items())
 

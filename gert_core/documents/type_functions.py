@@ -14,7 +14,7 @@ from gert_core.api.results import Outcome
 from gert_core.api.steps import Block, Flow, Gate, Include, ToolUse
 from gert_core.documents.fields import ValueType
 from gert_core.plugin.functions import PluginFault, Unusable, a_kind_of, plugin_fault
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import here
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class TypeFunctions:
     def _call(self, step: StepNode, name: str, check: Callable[[Any], Any], body: object = None, *rest: object) -> Any:
         before, here.inside = here.inside, True
         try:
-            found = resolve(getattr(step.type, name))
+            found = load_target(getattr(step.type, name))
             return check(found(step.body if body is None else body, *rest) if callable(found) else found)
         except (MissingTool, KeyboardInterrupt):
             raise

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from gert_core.api import UNKNOWN, Flow
 from gert_core.contracts import Contracts, find_action
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,7 +158,7 @@ def _is_inert(step: StepNode) -> bool:
         and kind.tool_use is None
         and kind.program is None
         and step.fields.contract is None
-        and not callable(resolve(kind.contract))
+        and not callable(load_target(kind.contract))
     )
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ToolUse
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from gert_core.api import Contract, Param, StepType
@@ -48,7 +48,7 @@ def _calls(kind: StepType, fields: dict[str, Any]) -> bool:
     if kind.tool_use is None:
         return False
     try:
-        used = resolve(kind.tool_use)(resolve(kind.model).model_validate(fields))
+        used = load_target(kind.tool_use)(load_target(kind.model).model_validate(fields))
     except Exception:
         return False
     return bool(used == ToolUse(tool=fields["tool"], action=fields["action"]))

@@ -167,7 +167,7 @@ def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
 
 def check_keys(people: People, schemes: Callable[[str], SignatureScheme | None]) -> None:
     """Raise ``PeopleError`` for a key that no installed scheme can use: no answer could count by it."""
-    from gert_core.plugin.lazy import resolve
+    from gert_core.plugin.lazy import load_target
 
     owned = [("people", person.id, person.keys) for person in people.persons.values()]
     owned += [("bridges", name, keys) for name, keys in people.bridges.items()]
@@ -178,7 +178,7 @@ def check_keys(people: People, schemes: Callable[[str], SignatureScheme | None])
             if scheme is None:
                 raise PeopleError(f"{key.name} is for {key.algorithm!r}, which no installed plugin supports", *where)
             try:
-                resolve(scheme.verify)(key.data, b"", "")
+                load_target(scheme.verify)(key.data, b"", "")
             except ValueError as error:
                 raise PeopleError(f"{key.name} cannot be used: {error}", *where) from None
 

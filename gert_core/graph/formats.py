@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from gert_core.graph.model import Graph
@@ -23,7 +23,7 @@ SUFFIXES: Final = {".txt": TEXT, ".mmd": "mermaid", ".mermaid": "mermaid", ".dot
 
 def render(graph: Graph, name: str) -> str:
     """Return a graph in one of the formats, with a line end behind it; text is 80 columns wide."""
-    made: Any = resolve(FORMATS[name])(graph)
+    made: Any = load_target(FORMATS[name])(graph)
     return made if isinstance(made, str) else "".join(f"{line}\n" for line in made)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gert_core.api.events import EventType
 from gert_core.engine.known_secrets import hide
@@ -17,12 +17,24 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, StepStatus, TraceEvent
     from gert_core.engine.progress import CallWatcher, StepInfo
     from gert_core.engine.run import Run
-    from gert_core.hosting.notices import Notices
     from gert_core.hosting.pulse import Pulse
 
 _LOOPS: Final = 0.1
 """The least seconds between two notices of one loop."""
 _ENDS_OF_TICKETS: Final = (EventType.APPROVAL_RESOLVED, EventType.APPROVAL_VOID)
+
+
+class NoticeSink(Protocol):
+    """Who is given the notices of a run: they are kept for a host, or written as lines."""
+
+    watched: bool
+    """Whether anybody is told of notices now."""
+
+    def add(self, kind: str, data: Mapping[str, Any], *, step_key: str | None = None) -> None:
+        """Add a notice; nothing comes after ``end``."""
+
+    def add_event(self, event: TraceEvent) -> None:
+        """Add the notice of an event of the trace."""
 
 
 class HostProgress(Progress):
@@ -34,7 +46,7 @@ class HostProgress(Progress):
 
     def __init__(
         self,
-        notices: Notices,
+        notices: NoticeSink,
         pulse: Pulse,
         *,
         named: Callable[[str], None],
@@ -158,4 +170,4 @@ class HostProgress(Progress):
                 self._leaves = max(self._leaves - 1, 0)
 
 
-__all__ = ["HostProgress"]
+__all__ = ["HostProgress", "NoticeSink"]

@@ -17,7 +17,7 @@ from gert_core.engine.known_secrets import run_masker
 from gert_core.hosting.told import document_of, subject_of
 from gert_core.kit.excerpts import hiding
 from gert_core.plugin.kinds import NOTIFIER
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.secrets import MINIMUM
 from gert_core.secrets.environ import child_environ, provider_variables
 
@@ -80,7 +80,7 @@ class Post:
         self._refuse_own(f"notifiers.{notifier.name}", provider_variables(config))
         masker, told = self._masker(value, config), self._masker(value, config, parts=True)
         try:
-            function = resolve(notifier.send)
+            function = load_target(notifier.send)
         except BaseException as error:  # of a plugin, in a thread of its own: also one that exits
             raise _later(_line(told, f"notifier {notifier.name!r}: {type(error).__name__}: {error}")) from None
         notification = self._notification(rule, notifier, value, config, masker)

@@ -49,7 +49,9 @@ def _bounded(seconds: float, written: object) -> float:
 
 
 def duration_text(seconds: float) -> str:
-    """Return seconds as documents spell them: ``1h30m``, ``20m``, ``2.5s``."""
+    """Return seconds as documents spell them: ``1h30m``, ``20m``, ``2.5s``, ``500ms``."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
     hours, rest = divmod(seconds, 3600)
     minutes, left = divmod(rest, 60)
     parts = ((f"{hours:.0f}", "h"), (f"{minutes:.0f}", "m"), (f"{left:g}", "s"))

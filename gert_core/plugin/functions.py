@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import GertError, PluginError
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def member_names(resolver: InputResolver, project: ProjectInfo | None, plugins: 
         return ()
     try:
         with aside():
-            return list(resolve(resolver.names)(project))
+            return list(load_target(resolver.names)(project))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -49,7 +49,7 @@ def guarded_scheme(scheme: SignatureScheme, plugins: Sequence[PluginInfo]) -> Si
     def guard(name: str, target: object) -> Callable[..., Any]:
         def call(*arguments: object) -> object:
             try:
-                return resolve(target)(*arguments)
+                return load_target(target)(*arguments)
             except (ValueError, KeyboardInterrupt):
                 raise
             except BaseException as error:

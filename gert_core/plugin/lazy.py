@@ -9,7 +9,7 @@ from typing import Any
 from gert_core.plugin.printing import aside
 
 
-def resolve(target: object) -> Any:
+def load_target(target: object) -> Any:
     """Return the object that ``target`` names as ``"package.module:attribute"``, or the object itself.
 
     Raises ``PluginError`` naming the target when it cannot be imported.
@@ -54,4 +54,4 @@ def _missing(target: str, name: str) -> Exception:
     )
 
 
-__all__ = ["resolve"]
+__all__ = ["load_target"]

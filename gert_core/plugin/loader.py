@@ -14,7 +14,7 @@ from gert_core import hookspecs
 from gert_core.kit.log import debug
 from gert_core.plugin.claims import faulty_claim, faulty_keys, faulty_schemes, faulty_words
 from gert_core.plugin.kinds import KINDS, NOTIFIER, OBSERVER_HOOK, STEP, STORE
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
 from gert_core.plugin.states import PluginInfo, PluginState
 
@@ -197,7 +197,7 @@ def check_name(name: object, hook: str, key: str) -> None:
 
 
 def _check(records: Sequence[Any], kind: RecordKind) -> None:
-    record_class = resolve(kind.record)
+    record_class = load_target(kind.record)
     names: set[str] = set()
     for given in records:
         if not isinstance(given, record_class):

@@ -114,7 +114,7 @@ class _Opener:
         from gert_core.api.store_records import StoreServices
         from gert_core.plugin.functions import plugin_fault
         from gert_core.plugin.kinds import STORE
-        from gert_core.plugin.lazy import resolve
+        from gert_core.plugin.lazy import load_target
 
         plugins = self._registry()
         found = plugins.store_type(scheme)
@@ -123,7 +123,7 @@ class _Opener:
             root=self.root, environ=self._environ, config={} if own is None else own.config, warn=self._warn
         )
         try:
-            store: RunStore = resolve(found.open)(url, services)
+            store: RunStore = load_target(found.open)(url, services)
         except GertError:
             raise
         except Exception as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gert_core.api.checks import CHECK_SECONDS, CheckResult, CheckServices
 from gert_core.engine.cancel import Deadline, Stop
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.registry import Registry
 from gert_core.testing.cases import PluginConformance
 
@@ -47,7 +47,7 @@ class CheckConformance(PluginConformance):
             store=None if bare else self.store(tmp_path),
         )
         began = time.monotonic()
-        found: CheckResult | None = resolve(check.run)(given)
+        found: CheckResult | None = load_target(check.run)(given)
         assert time.monotonic() - began < CHECK_SECONDS, f"{check.name} takes too long"
         assert found is None or isinstance(found, CheckResult), f"{check.name} gave {found!r}"
         return found

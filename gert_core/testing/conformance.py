@@ -8,7 +8,7 @@ from gert_core.api import EventType, Flow
 from gert_core.documents.scenario import ScenarioModel
 from gert_core.engine.request import PROBE_EFFECTS
 from gert_core.kit.models import StepModel
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.testing.cases import PluginConformance
 from gert_core.testing.checks import CheckConformance
 from gert_core.testing.effects import forbid_outside_effects
@@ -45,15 +45,15 @@ class StepTypeConformance(LoopConformance, StopConformance):
         for step_type in self.types():
             assert step_type.name.isidentifier(), step_type.name
             assert step_type.summary, "say in one line what the type does"
-            assert issubclass(resolve(step_type.model), StepModel)
-            assert callable(resolve(step_type.run))
+            assert issubclass(load_target(step_type.model), StepModel)
+            assert callable(load_target(step_type.run))
             has_blocks = step_type.flow in _WITH_BLOCKS
             lists = step_type.blocks is not None or step_type.includes is not None
             assert has_blocks == lists, "flow and blocks must agree"
 
     def test_every_field_is_described(self) -> None:
         for step_type in self.types():
-            for name, field in resolve(step_type.model).model_fields.items():
+            for name, field in load_target(step_type.model).model_fields.items():
                 assert field.description, f"{step_type.name}.{name} has no description"
 
     def test_a_real_run_comes_out_as_promised(self, runner: GertRunner) -> None:

@@ -10,7 +10,7 @@ from gert_core.cli.verbs import VERBS
 from gert_core.documents import yaml
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.kinds import COMMAND
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.registry import Registry
 from gert_core.stores.choose import choose_store
 from gert_core.stores.directory import DirectoryStore
@@ -87,7 +87,7 @@ class CommandConformance(PluginConformance):
     def run(self, args: Sequence[str], tmp_path: Path) -> int:
         """Call the command as gert does and return its exit code."""
         try:
-            return int(resolve(self.command().target)(list(args), self.host(tmp_path)) or 0)
+            return int(load_target(self.command().target)(list(args), self.host(tmp_path)) or 0)
         except GertError as error:
             return error.exit_code
         except SystemExit as end:  # as of argparse

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gert_core.api.notifiers import Delivery, Notification
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.kinds import NOTIFIER
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.testing.cases import PluginConformance
 from gert_core.testing.receivers import DRIBBLE, FLOOD, HANG, RESET, Receiver
 
@@ -70,7 +70,7 @@ class NotifierConformance(PluginConformance):
             config={name: _filled(value, url) for name, value in self.config.items()},
             environ={name: _filled(value, url) for name, value in self.environ.items()},
         )
-        found: Delivery = resolve(self.notifier().send)(notification, services, Deadline(Stop(), seconds))
+        found: Delivery = load_target(self.notifier().send)(notification, services, Deadline(Stop(), seconds))
         assert isinstance(found, Delivery)
         assert "s3cr3t" not in found.error, "an error shows the address, which may be a secret"
         return found
@@ -78,7 +78,7 @@ class NotifierConformance(PluginConformance):
     def test_the_record_is_complete(self) -> None:
         notifier = self.notifier()
         assert notifier.summary, "say in one line how it tells people"
-        assert callable(resolve(notifier.send))
+        assert callable(load_target(notifier.send))
 
     def test_a_notification_is_delivered_once(self, tmp_path: Path) -> None:
         with Receiver(answers=[self.accepted]) as receiver:

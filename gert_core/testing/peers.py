@@ -29,7 +29,7 @@ from gert_core.api import (
 )
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.kinds import APPROVAL, INPUT, SIGNATURE, TRANSPORT
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.testing.cases import PluginConformance
 from gert_core.testing.console import ScriptedConsole
 
@@ -57,7 +57,7 @@ class TransportConformance(PluginConformance):
         """Return a session on the target."""
         environ = {**os.environ, **self.environ}
         target = replace(Target(tool="example", environ=environ), **self.target)
-        return resolve(self.transport().open)(target, self.services(tmp_path))
+        return load_target(self.transport().open)(target, self.services(tmp_path))
 
     def test_a_call_answers_and_the_session_closes_twice(self, tmp_path: Path) -> None:
         session = self.session(tmp_path)
@@ -122,7 +122,7 @@ class ApprovalProviderConformance(PluginConformance):
     def session(self, tmp_path: Path, console: Console | None = None) -> ApprovalSession:
         """Return an opened provider; ``console`` replaces the one with ``answers``."""
         services = self.services(tmp_path)
-        found: ApprovalSession = resolve(self.provider().open)(
+        found: ApprovalSession = load_target(self.provider().open)(
             services if console is None else replace(services, console=console)
         )
         return found
@@ -212,17 +212,17 @@ class InputResolverConformance(PluginConformance):
 
     def test_a_binding_gets_its_value(self, tmp_path: Path) -> None:
         binding = InputBinding(name="x", source=self.source, path=self.source.partition("/")[2])
-        answer = resolve(self.resolver().resolve)([binding], Deadline(Stop(), 20), self.services(tmp_path))
+        answer = load_target(self.resolver().resolve)([binding], Deadline(Stop(), 20), self.services(tmp_path))
         assert dict(answer) == {"x": self.expected}
 
     def test_nothing_to_resolve_is_nothing(self, tmp_path: Path) -> None:
-        assert dict(resolve(self.resolver().resolve)([], Deadline(Stop(), 20), self.services(tmp_path))) == {}
+        assert dict(load_target(self.resolver().resolve)([], Deadline(Stop(), 20), self.services(tmp_path))) == {}
 
     def test_what_cannot_be_resolved_is_left_out_or_said(self, tmp_path: Path) -> None:
         missing = InputBinding(name="x", source=f"{self.source}-missing", path=f"{self.source}-missing")
         services = replace(self.services(tmp_path), console=ScriptedConsole())
         try:
-            answer = resolve(self.resolver().resolve)([missing], Deadline(Stop(), 20), services)
+            answer = load_target(self.resolver().resolve)([missing], Deadline(Stop(), 20), services)
         except InputError as error:
             answer = {} if "x" in error.message else {"x": f"an error that does not name the input: {error.message}"}
         assert answer.get("x") is None
@@ -234,7 +234,7 @@ class InputResolverConformance(PluginConformance):
         stop.throw("test")
         began = time.monotonic()
         with suppress(InputError):
-            resolve(self.resolver().resolve)([binding], Deadline(stop), services)
+            load_target(self.resolver().resolve)([binding], Deadline(stop), services)
         assert time.monotonic() - began < 3, "cancel is honoured within a second, give or take the machine"
 
 
@@ -251,14 +251,14 @@ class SignatureSchemeConformance(PluginConformance):
 
     def test_what_is_signed_verifies(self) -> None:
         scheme = self.scheme()
-        signature = resolve(scheme.sign)(self.signing_key, b"message")
+        signature = load_target(scheme.sign)(self.signing_key, b"message")
         assert signature == signature.lower()
         assert bytes.fromhex(signature)
-        assert resolve(scheme.verify)(self.verify_key, b"message", signature) is True
+        assert load_target(scheme.verify)(self.verify_key, b"message", signature) is True
 
     def test_another_message_key_or_signature_does_not(self) -> None:
         scheme = self.scheme()
-        sign, check = resolve(scheme.sign), resolve(scheme.verify)
+        sign, check = load_target(scheme.sign), load_target(scheme.verify)
         signature = sign(self.signing_key, b"message")
         assert check(self.verify_key, b"massage", signature) is False
         flipped = ("0" if signature[0] != "0" else "1") + signature[1:]
@@ -268,7 +268,7 @@ class SignatureSchemeConformance(PluginConformance):
 
     def test_a_key_of_the_wrong_kind_is_said_not_crashed_on(self) -> None:
         with pytest.raises(ValueError, match=r"\w"):
-            resolve(self.scheme().sign)(b"", b"message")
+            load_target(self.scheme().sign)(b"", b"message")
 
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytest
 
 from gert_core.api import StoreServices
 from gert_core.plugin.kinds import STORE
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.testing.cases import PluginConformance
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class StoreCase(PluginConformance):
     def open_store(self, tmp_path: Path) -> RunStore:
         """Open the store of a test; every call is as if another process opened it."""
         services = StoreServices(root=tmp_path, environ=dict(os.environ), config=dict(self.config))
-        found: RunStore = resolve(self.opener())(self.url(tmp_path), services)
+        found: RunStore = load_target(self.opener())(self.url(tmp_path), services)
         return found
 
     @pytest.fixture

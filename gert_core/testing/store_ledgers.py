@@ -29,10 +29,10 @@ from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from gert_core.api import StoreServices
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 opener, url, root, config, owner = sys.argv[1:]
-store = resolve(opener)(url, StoreServices(root=Path(root), environ=dict(os.environ), config=json.loads(config)))
+store = load_target(opener)(url, StoreServices(root=Path(root), environ=dict(os.environ), config=json.loads(config)))
 ledger = store.ledger()
 keys = [sha256(b"%d" % number).hexdigest() for number in range(12)]
 print("ready", flush=True)

@@ -141,9 +141,9 @@ def verify_signature(scheme: SignatureScheme, key: bytes, message: bytes, signat
 
 
 def _load(target: object) -> Callable[..., object]:
-    from gert_core.plugin.lazy import resolve
+    from gert_core.plugin.lazy import load_target
 
-    function: Callable[..., object] = resolve(target)
+    function: Callable[..., object] = load_target(target)
     return function
 
 

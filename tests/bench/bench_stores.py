@@ -30,7 +30,7 @@ from workloads import Workloads, assert_step, tool_step
 from gert_core import host
 from gert_core.api import RunQuery, StoreServices
 from gert_core.engine.copying import copy_run
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.registry import Registry
 from gert_core.runs.lifecycle.stream import follow_events
 from gert_core.stores.directory import DirectoryStore
@@ -213,7 +213,7 @@ def main() -> None:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gert-pg-", dir="/tmp")))
             urls["postgres"] = stack.enter_context(postgres(home))
         services = StoreServices(root=place, environ=dict(os.environ))
-        stores = {name: stack.enter_context(resolve(OPENERS[name])(url, services)) for name, url in urls.items()}
+        stores = {name: stack.enter_context(load_target(OPENERS[name])(url, services)) for name, url in urls.items()}
         os.chdir(place)
         steps(stores, Workloads(place), options.rounds)
         lag(stores)

@@ -15,7 +15,7 @@ from gert_core.cli import build, reader
 from gert_core.cli.examples import EXAMPLES
 from gert_core.cli.parameters import PARAMETERS
 from gert_core.cli.verbs import COMMANDS, VERBS
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 FUZZ = bool(os.environ.get("GERT_FUZZ"))
 SETTINGS = settings(
@@ -34,7 +34,7 @@ def by_typer(verb):
     called = []
 
     def noting(target):
-        function = resolve(target)
+        function = load_target(target)
 
         @functools.wraps(function)
         def note(**given):
@@ -63,7 +63,7 @@ def typer_reads(command, words):
 
 def complete(command, given):
     """The arguments with the defaults of those that were left out, and the context as what it holds."""
-    parameters = inspect.signature(resolve(COMMANDS[command])).parameters
+    parameters = inspect.signature(load_target(COMMANDS[command])).parameters
     defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
     values = defaults | given
     if "ctx" in values:

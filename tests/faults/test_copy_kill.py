@@ -10,7 +10,7 @@ import pytest
 from gertproc import COMMAND, Gert
 
 from gert_core.api import StoreServices
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.stores.directory import DirectoryStore
 from gert_core.testing.store_lines import event_lines
 
@@ -46,7 +46,7 @@ def test_a_copy_that_is_killed_is_repeated(tmp_path, target, move):
         except subprocess.TimeoutExpired:
             process.kill()
             killed += process.wait(30) != 0
-        with resolve(STORES[target])(target, StoreServices(root=tmp_path)) as store:
+        with load_target(STORES[target])(target, StoreServices(root=tmp_path)) as store:
             for run_id in store.run_ids():
                 assert list(store.open(run_id).lines()) == lines, "the whole run or none"
         if time.monotonic() - began > 40:
@@ -56,7 +56,7 @@ def test_a_copy_that_is_killed_is_repeated(tmp_path, target, move):
     )
     if done.returncode:
         assert "was moved to" in done.stderr, "an attempt was complete before it could be killed"
-    with resolve(STORES[target])(target, StoreServices(root=tmp_path)) as store:
+    with load_target(STORES[target])(target, StoreServices(root=tmp_path)) as store:
         assert list(store.open(RUN).lines()) == lines
         assert sorted(store.open(RUN).names()) == ["attachments/a", "meta.json", "tickets/t1.json"]
         store.tidy()

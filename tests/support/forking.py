@@ -112,8 +112,18 @@ def ended(out: Path, status: int) -> dict[str, Any]:
     return {"code": os.waitstatus_to_exitcode(status), **said, "calls": said["calls"].splitlines()}
 
 
-def warm_up() -> None:
-    """Do one run here first: what every run needs is imported then, and a child is ready in milliseconds."""
+def _run_once(main: Callable[[list[str]], int]) -> None:
+    main(["exec", "warm.yaml", "--json"])
+    main(["resume", "--json", "latest"])  # where the step types are not installed nothing was run, and it says so
+    main(["validate", "warm.yaml"])
+    main(["runs", "show", "latest"])
+
+
+def warm_up(commands: Callable[[Callable[[list[str]], int]], None] = _run_once, *, meta: str = "name: warm") -> None:
+    """Do one run here first: what every run needs is imported then, and a child is ready in milliseconds.
+
+    ``commands`` calls what it is given with command lines, in a directory with the runbook ``warm.yaml``.
+    """
     from gert_core.cli import main
 
     here, said = Path.cwd(), (sys.stdout, sys.stderr)
@@ -122,11 +132,8 @@ def warm_up() -> None:
         os.chdir(folder)
         Path("tools").mkdir()
         Path("tools", "yes.tool.yaml").write_text(_TOOL)
-        Path("warm.yaml").write_text(_BOOK)
-        main(["exec", "warm.yaml", "--json"])
-        main(["resume", "--json", "latest"])  # where the step types are not installed nothing was run, and it says so
-        main(["validate", "warm.yaml"])
-        main(["runs", "show", "latest"])
+        Path("warm.yaml").write_text(_BOOK % meta)
+        commands(main)
         os.chdir(here)
     sys.stdout, sys.stderr = said
 
@@ -139,7 +146,7 @@ actions: {run: {argv: ["true"]}}
 """
 _BOOK = """
 apiVersion: kernel/v0
-meta: {name: warm}
+meta: {%s}
 tools: ["yes"]
 steps: [{type: tool, tool: "yes"}, {type: end, outcome: {category: resolved, code: ok}}]
 """

@@ -9,22 +9,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forking import warm_up
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 NOBODY = 65534
-_BOOK = """
-apiVersion: kernel/v0
-meta: {name: warm, governance: {rules: [{effects: [host], action: require-approval}]}}
-tools: ["yes"]
-steps: [{id: act, type: tool, tool: "yes"}, {type: end, outcome: {category: resolved, code: ok}}]
-"""
-_TOOL = """
-apiVersion: tool/v0
-meta: {name: "yes", transport: stdio}
-contract: {effects: [host], writes: []}
-actions: {run: {argv: ["true"]}}
-"""
+_GOVERNED = "name: warm, governance: {rules: [{effects: [host], action: require-approval}]}"
 
 
 def gert_as(
@@ -50,34 +41,21 @@ def gert_as(
     )
 
 
-def _warm_up() -> None:
-    """Import what the commands need; the interpreter's own files may be out of reach afterwards."""
-    import tempfile
-
-    from gert_core.cli import main
-
-    here, said = Path.cwd(), (sys.stdout, sys.stderr)
-    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
-        sys.stdout = sys.stderr = nowhere
-        os.chdir(folder)
-        Path("tools").mkdir()
-        Path("tools", "yes.tool.yaml").write_text(_TOOL)
-        Path("warm.yaml").write_text(_BOOK)
-        main(["exec", "warm.yaml", "--approval", "inbox"])
-        (run,) = Path("runs").glob("[!.]*")
-        (ticket,) = Path(run, "tickets").glob("*.json")
-        for argv in (["approvals", "list"], ["approve", "no"], ["approve", ticket.stem], ["runs", "list"]):
-            main(argv)
-        Path(run, "tickets", f"{ticket.stem}.answers", "0000.json").write_text("{")
-        main(["resume", "--run", run.name])  # warns
-        Path(run, "tickets", f"{ticket.stem}.answers", "0000.json").unlink()
-        main(["resume", "--run", run.name])
-        os.chdir(here)
-    sys.stdout, sys.stderr = said
+def _decide(main: Callable[[list[str]], int]) -> None:
+    """Call the commands about approvals; the interpreter's own files may be out of reach afterwards."""
+    main(["exec", "warm.yaml", "--approval", "inbox"])
+    (run,) = Path("runs").glob("[!.]*")
+    (ticket,) = Path(run, "tickets").glob("*.json")
+    for argv in (["approvals", "list"], ["approve", "no"], ["approve", ticket.stem], ["runs", "list"]):
+        main(argv)
+    Path(run, "tickets", f"{ticket.stem}.answers", "0000.json").write_text("{")
+    main(["resume", "--run", run.name])  # warns
+    Path(run, "tickets", f"{ticket.stem}.answers", "0000.json").unlink()
+    main(["resume", "--run", run.name])
 
 
 def _run(uid: int, groups: list[int], argv: list[str]) -> int:
-    _warm_up()
+    warm_up(_decide, meta=_GOVERNED)
     os.setgroups(groups)
     os.setresgid(groups[0], groups[0], groups[0])
     os.setresuid(uid, uid, uid)

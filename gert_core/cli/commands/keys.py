@@ -12,7 +12,7 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out
 from gert_core.cli.session import project_or_warning, registry_for
 from gert_core.keys import APPROVAL, TRACE, UnusableKeyError, check_key_id, parse_key, signing_key, suffix
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,8 +40,10 @@ def new(
         check_key_id(key_id)
     except UnusableKeyError as error:
         raise UsageError(str(error)) from None
-    private = resolve(scheme.generate)()
-    _print(scheme.algorithm, private, resolve(scheme.public)(private), variables=variables, key_id=key_id, json=json)
+    private = load_target(scheme.generate)()
+    _print(
+        scheme.algorithm, private, load_target(scheme.public)(private), variables=variables, key_id=key_id, json=json
+    )
     return 0
 
 
@@ -55,7 +57,7 @@ def show(
     key = _given(variables, ctx.obj.environ)
     scheme = _scheme(registry_for(project_or_warning(), ctx.obj), key.algorithm)
     try:
-        public = _written(scheme.algorithm, resolve(scheme.public)(key.data))
+        public = _written(scheme.algorithm, load_target(scheme.public)(key.data))
     except ValueError as error:
         raise UsageError(f"{key.name} is not a valid key for {key.algorithm}: {error}") from None
     key_id = ctx.obj.environ.get(variables.signing_key_id) or ""

@@ -12,7 +12,7 @@ from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.advice import ways_out
 from gert_core.plugin.config import project_info
 from gert_core.plugin.functions import Unusable, a_kind_of, cause
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
 from gert_core.secrets.collect import withheld
 from gert_core.secrets.environ import own_secrets
@@ -58,7 +58,7 @@ class _Running:
     def _run(self) -> None:
         try:
             with aside():
-                self._found = _usable(resolve(self.check.run)(self._services))
+                self._found = _usable(load_target(self.check.run)(self._services))
         except BaseException as error:  # also SystemExit: a check that exits has not said that all is well
             self._fault = cause([self.plugin], error)
 

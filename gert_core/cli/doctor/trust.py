@@ -14,7 +14,7 @@ from gert_core.cli.doctor import Checked, fail, ok, warn
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.governance.sources import FLOOR, people_of
 from gert_core.keys import APPROVAL, DEFAULT_ALGORITHM, TRACE, UnusableKeyError, signing_key, signing_key_id, verify_key
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.secrets.environ import own_keys, provider_variables
 from gert_core.stores.directory import DirectoryStore
 
@@ -82,13 +82,15 @@ def _key(name: str, use: KeyVariables, environ: Environ, registry: Registry | No
     if scheme is None:
         return fail(name, f"no active plugin signs with {key.algorithm}, as {key.name} does", hint)
     try:
-        signature = resolve(scheme.sign)(key.data, _PROOF)
-        public = resolve(scheme.public)(key.data) if scheme.public is not None else key.data
+        signature = load_target(scheme.sign)(key.data, _PROOF)
+        public = load_target(scheme.public)(key.data) if scheme.public is not None else key.data
         if verifying is not None:
-            if verifying.algorithm != key.algorithm or not resolve(scheme.verify)(verifying.data, _PROOF, signature):
+            if verifying.algorithm != key.algorithm or not load_target(scheme.verify)(
+                verifying.data, _PROOF, signature
+            ):
                 said = f"{verifying.name} does not verify what {key.name} signs"
                 return fail(name, said, "set the public part of the signing key: `gert keys show` prints it")
-        elif not resolve(scheme.verify)(public, _PROOF, signature):
+        elif not load_target(scheme.verify)(public, _PROOF, signature):
             return fail(name, f"{key.name} does not verify what it signs", hint)
     except ValueError as error:
         return fail(name, f"{key.name} is not a valid key for {key.algorithm}: {error}", hint)

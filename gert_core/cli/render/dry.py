@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli.render.lines import indent_of, seconds
+from gert_core.cli.render.lines import indent_of
 from gert_core.cli.render.progress import TerminalProgress
 from gert_core.cli.render.values import named
+from gert_core.kit.time_spans import duration_text
 from gert_core.plugin.printing import real_stdout
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _presence(present: bool) -> str:
 def _policy(policy: RetryPolicy) -> str:
     """Return a retry policy in words: ``up to 3 attempts, after 2s, 4s``."""
     shown = min(policy.max - 1, _PAUSES)
-    pauses = ", ".join(seconds(policy.pause(number)) for number in range(1, shown + 1))
+    pauses = ", ".join(duration_text(policy.pause(number)) for number in range(1, shown + 1))
     more = ", …" if policy.max - 1 > shown else ""
     kinds = f", on {', '.join(sorted(policy.on))}" if policy.on is not None else ""
     return f"up to {policy.max} attempts, after {pauses}{more}{kinds}"

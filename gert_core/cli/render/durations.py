@@ -14,11 +14,16 @@ def in_words(waited: str) -> str:
         seconds = float(waited.removesuffix("s"))
     except ValueError:
         return waited
+    return elapsed(seconds)
+
+
+def elapsed(seconds: float, *, digits: int = 1) -> str:
+    """Return seconds as people say them: ``3.2s``, ``2m 05s``, ``1h 02m``."""
     if seconds < 60:
-        return f"{seconds:.1f}s"
-    minutes, left = divmod(round(seconds), 60)
+        return f"{seconds:.{digits}f}s"
+    minutes, left = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes}m" if hours else f"{minutes}m {left}s"
+    return f"{hours}h {minutes:02}m" if hours else f"{minutes}m {left:02}s"
 
 
-__all__ = ["in_words", "time_taken"]
+__all__ = ["elapsed", "in_words", "time_taken"]

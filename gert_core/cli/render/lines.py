@@ -138,11 +138,6 @@ class StepLines(Progress):
         self._screen.print(f"{lead}{escape(text if masked else self.mask(text))}\n")
 
 
-def seconds(seconds: float) -> str:
-    """Return a pause as documents spell it: ``2s``, ``500ms``."""
-    return f"{seconds * 1000:.0f}ms" if seconds < 1 else f"{seconds:g}s"
-
-
 def indent_of(step: StepInfo) -> str:
     """Return the blanks before the lines of a step."""
     return "  " * step.depth
@@ -165,4 +160,4 @@ def _reason(data: Mapping[str, object]) -> str:
     return str(found or data.get("reason", "")).replace("_", " ")
 
 
-__all__ = ["StepLines", "indent_of", "name_of", "seconds"]
+__all__ = ["StepLines", "indent_of", "name_of"]

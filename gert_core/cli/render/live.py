@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from gert_core.cli.render.durations import elapsed
 from gert_core.cli.render.terminal import escape, paint, spelled
 from gert_core.kit.escaping import cut
 
@@ -123,13 +124,4 @@ class Live:
         return cut(spelled(escape(text), self._stream), max(columns - 1, 0))
 
 
-def elapsed(seconds: float, *, digits: int = 1) -> str:
-    """Return a time so far: ``3.2s``, ``2m 05s``, ``1h 02m``."""
-    if seconds < 60:
-        return f"{seconds:.{digits}f}s"
-    minutes, left = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes:02}m" if hours else f"{minutes}m {left:02}s"
-
-
-__all__ = ["Leaf", "Live", "Loop", "elapsed"]
+__all__ = ["Leaf", "Live", "Loop"]

@@ -12,7 +12,7 @@ from gert_core.cli.render.screen import Screen
 from gert_core.cli.render.ticker import Ticker
 from gert_core.hosting.kept import event_notice
 from gert_core.hosting.listener import HostProgress
-from gert_core.hosting.notices import END, Notices
+from gert_core.hosting.notices import END
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from gert_core.trace.observers import Observer
 
 
-class NoticeLines(Notices):
+class NoticeLines:
     """Notices that are written when they are made, and not kept."""
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__(lambda: self.run_id, mask=str, again=lambda _: iter(()))
         self.run_id = ""
         self.watched = True
+        """Whether anybody is told of notices now."""
         self._screen = Screen(stream)
         self._number = 0
         self._ended = False

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import StepStatus
 from gert_core.cli.render.console import TerminalConsole
-from gert_core.cli.render.lines import StepLines, indent_of, name_of, seconds
+from gert_core.cli.render.lines import StepLines, indent_of, name_of
 from gert_core.cli.render.live import Leaf, Live, Loop
 from gert_core.cli.render.terminal import paint
 from gert_core.cli.render.ticker import Ticker
 from gert_core.kit.display import readable_key
+from gert_core.kit.time_spans import duration_text
 from gert_core.runs.state import parent_key
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class TerminalProgress(StepLines):
             leaf.wait(number, delay)
         if not step.quiet:
             why = f"{failure['kind']}: {failure['message']}"
-            self._step(step, ("↻", "yellow"), f"{number} in {seconds(delay)}  {why}")
+            self._step(step, ("↻", "yellow"), f"{number} in {duration_text(delay)}  {why}")
 
     def calling(self, step: StepInfo, tool: str, action: str, command: Sequence[str]) -> CallWatcher | None:
         if self._masker is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gert_core.api import GertError
 from gert_core.engine.modes.peers import find_transport
 from gert_core.governance.rules import Act
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
     from gert_core.engine.run import Run
@@ -32,7 +32,7 @@ def make_ready(run: Run) -> None:
         transport = find_transport(facts.registry, name)
         if transport is not None:
             with suppress(GertError):  # the step that needs it reports it
-                resolve(transport.open)
+                load_target(transport.open)
     if "gert_core.kit.processes.spawn" in sys.modules:
         importlib.import_module("subprocess")
     rules = (rule for source in facts.policies.sources for rule in source.rules)
@@ -41,7 +41,7 @@ def make_ready(run: Run) -> None:
         if facts.stored is not None and facts.stored.path is not None:  # a ticket in a directory has a hint beside it
             importlib.import_module("gert_core.stores.ticket_hints")
         with suppress(GertError):
-            resolve(facts.approval.open)
+            load_target(facts.approval.open)
 
 
 __all__ = ["make_ready"]

@@ -10,7 +10,7 @@ from gert_core.api import ErrorKind, GertError, Reply, StepProblem, Target
 from gert_core.engine.signals import Unwind
 from gert_core.plugin.functions import Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.kinds import APPROVAL, TRANSPORT
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import here, inside
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def open_transport(execution: StepExecution, tool: ToolNode) -> ToolSession:
     )
     lent = services.plugins.of(TRANSPORT, transport.name)
     session = ToolSession(execution.run, TRANSPORT, transport.name)
-    session.open(("call", "close"), lambda: resolve(transport.open)(target, lent))
+    session.open(("call", "close"), lambda: load_target(transport.open)(target, lent))
     return session
 
 
@@ -136,7 +136,7 @@ def open_provider(execution: StepExecution, provider: ApprovalProvider) -> Provi
     """Open an approval provider; raise ``StepProblem`` when it cannot be opened."""
     lent = execution.services.plugins.of(APPROVAL, provider.name)
     session = ProviderSession(execution.run, APPROVAL, provider.name, error=ErrorKind.APPROVAL_PROVIDER)
-    session.open(("submit", "wait"), lambda: resolve(provider.open)(lent))
+    session.open(("submit", "wait"), lambda: load_target(provider.open)(lent))
     return session
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import PURE, Contract, Flow, Principal
 from gert_core.contracts import Contracts, find_action
 from gert_core.engine.steps.body import Body
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.template import compile_condition, compile_value
 
 ITEM: Final = "item"
@@ -142,7 +142,7 @@ class CompiledStep:
         self.blocks: tuple[Block, ...] = tuple(one.block for one in self.nodes if one.block is not None)
         self.single = not self.leaf and not node.includes and all(block.quiet for block in self.blocks)
         """Whether it is shown in one line, although it has blocks."""
-        self.list_blocks: BlocksFn | None = resolve(step_type.blocks) if step_type.blocks is not None else None
+        self.list_blocks: BlocksFn | None = load_target(step_type.blocks) if step_type.blocks is not None else None
         given = None if fields.principal == ITEM else fields.principal
         named = None if given is None else compile_value(given.model_dump(exclude_none=True))
         self.named = None if named is None or named.static else named
@@ -154,7 +154,7 @@ class CompiledStep:
         """Whether each item of its loop may name an agent that acts in it."""
         self.summary = summary_of(self.contract)
         self.contract_varies = (
-            self.leaf and self.use is None and not self.body.static and callable(resolve(step_type.contract))
+            self.leaf and self.use is None and not self.body.static and callable(load_target(step_type.contract))
         )
         """Whether the contract depends on fields with templates, so that the rendered step has to be asked about."""
 
@@ -176,7 +176,7 @@ class CompiledStep:
     def run(self) -> Callable[..., Any]:
         """The function of its type that executes it, imported when the step is first executed."""
         if self._run is None:
-            self._run = resolve(self.type.run)
+            self._run = load_target(self.type.run)
         return self._run
 
 

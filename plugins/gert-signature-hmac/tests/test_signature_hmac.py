@@ -9,7 +9,7 @@ import gert_signature_hmac
 import pytest
 from gert_signature_hmac.scheme import sign, verify
 
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 
 DOC = Path(__file__).parents[3] / "docs" / "reference" / "signatures.md"
 
@@ -57,4 +57,4 @@ def test_an_empty_key_is_refused() -> None:
 def test_the_hook_registers_a_symmetric_scheme_that_resolves() -> None:
     (scheme,) = gert_signature_hmac.gert_signature_schemes()
     assert (scheme.algorithm, scheme.symmetric) == ("hmac-sha256", True)
-    assert resolve(scheme.verify)(b"k", b"m", resolve(scheme.sign)(b"k", b"m"))
+    assert load_target(scheme.verify)(b"k", b"m", load_target(scheme.sign)(b"k", b"m"))

@@ -15,7 +15,7 @@ from store_shells import DATABASES, change, executing, expire, lines
 
 from gert_core.api import StoreServices
 from gert_core.approvals.inbox import entries, respond
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.runs.fold import fold
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
@@ -47,7 +47,7 @@ class Trial:
 
     def __init__(self, shell, name: str) -> None:
         self.shell = shell
-        self.store = resolve(OPENERS[name])(shell.environ["GERT_STORE"], StoreServices(root=shell.root))
+        self.store = load_target(OPENERS[name])(shell.environ["GERT_STORE"], StoreServices(root=shell.root))
         shell.program("once", 'echo "$GERT_IDEMPOTENCY_KEY" >> once')
         shell.tool("once", "[once]", contract="{ effects: [network], writes: [box], idempotent: false }")
         shell.book(STEPS, tools="look, once")

@@ -22,7 +22,7 @@ from gert_core.api import DocumentError, StoreServices
 from gert_core.engine import prepare
 from gert_core.engine.cancel import Stop
 from gert_core.host import run
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.plugin.registry import Registry
 from gert_core.testing import FakeClock, echo
 from gert_core.trace import writer
@@ -48,7 +48,7 @@ class World:
         (root / "tools" / "mirror.tool.yaml").write_text(TOOL)
         urls = {"file": "file:runs", "sqlite": "sqlite:runs.db", "postgres": url}
         services = StoreServices(root=root)
-        self.stores = {name: stack.enter_context(resolve(OPENERS[name])(urls[name], services)) for name in urls}
+        self.stores = {name: stack.enter_context(load_target(OPENERS[name])(urls[name], services)) for name in urls}
 
     def run(self, document, run_id, store):
         book = self.root / "book.yaml"

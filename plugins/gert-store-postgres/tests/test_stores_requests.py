@@ -15,7 +15,7 @@ from gert_core.api import StoreServices, TraceError
 from gert_core.engine.cancel import Stop
 from gert_core.engine.requested import Requested
 from gert_core.engine.watching import watch_requests
-from gert_core.plugin.lazy import resolve
+from gert_core.plugin.lazy import load_target
 from gert_core.runs.control import CANCEL, CancelRequest, put_request, read_request
 from gert_core.trace.writer import TraceWriter
 
@@ -32,7 +32,7 @@ def opened(request, url, tmp_path):
     """Open the same store, as each process does for itself."""
     address = {"file": "file:runs", "sqlite": "sqlite:runs.db", "postgres": url}[request.param]
     with ExitStack() as stack:
-        yield lambda: stack.enter_context(resolve(OPENERS[request.param])(address, StoreServices(root=tmp_path)))
+        yield lambda: stack.enter_context(load_target(OPENERS[request.param])(address, StoreServices(root=tmp_path)))
 
 
 class Worker:
@@ -107,7 +107,7 @@ def test_life_block_outlives_a_process_that_lost_its_lease(stores):
         process, pid = executing(shell, patch=SHORT)
         run_id = shell.gert("runs", "list", "--ids").stdout.split()[0]
         time.sleep(1.2)  # it has looked for requests
-        store = resolve(OPENERS[shell.root.name])(shell.environ["GERT_STORE"], StoreServices(root=shell.root))
+        store = load_target(OPENERS[shell.root.name])(shell.environ["GERT_STORE"], StoreServices(root=shell.root))
         with store, store.open(run_id) as run:
             change(shell, f"UPDATE gert_leases SET fence = fence + 1, worker = 'other', expires = {time.time() + 60}")
             put_request(run, BLOCK)
