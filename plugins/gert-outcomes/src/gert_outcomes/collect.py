@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _NOBODY: Final = "unknown"
 _NEAR: Final = 3
-"""How many names a message suggests."""
-_LONGEST: Final = 200
+"""How many names a message lists."""
 
 
 class _Run:
@@ -212,10 +211,10 @@ def _check_name(name: str, past: PastRuns) -> None:
     known = {row.runbook for row in past.rows(RunQuery(mode="real")) if row.problem is None}
     if not known or name in known:
         return
-    from difflib import get_close_matches
+    from gert_core.kit.nearest import nearest
 
-    near = get_close_matches(name, sorted(known), n=_NEAR) if len(name) <= _LONGEST else []
-    hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else _all_names(sorted(known))
+    near = nearest(name, sorted(known))
+    hint = f"did you mean `{near}`?" if near is not None else _all_names(sorted(known))
     raise UsageError(f"no run is of a runbook {name!r}", hint=hint)
 
 
