@@ -43,7 +43,7 @@ def by_typer(verb):
         return note
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "resolve", noting)
+        patch.setattr(build, "load_target", noting)
         return build.build(verb), called
 
 
