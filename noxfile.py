@@ -207,7 +207,12 @@ def isolated(session: nox.Session) -> None:
     members.sort(key=lambda member: sum(f.stat().st_size for f in member.glob("tests/**/*.py")), reverse=True)
     failed = []
     # Members side by side, each without helpers of its own: starting those takes longer than most of the tests do.
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(os.cpu_count()) as pool:
+    # Below the checkout, whose settings of pytest hold there too.
+    WHEELS.parent.mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(dir=WHEELS.parent) as place,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
         for member, problem in zip(members, pool.map(partial(_alone, Path(place)), members), strict=True):
             if problem is None:
                 session.log(f"{member.name}: ok")

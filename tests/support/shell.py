@@ -44,7 +44,7 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def wait_for(condition: Any, seconds: float = 10.0) -> Any:
+def wait_for(condition: Any, seconds: float = 60.0) -> Any:
     """Wait until a condition holds and give its value; fails when it never does."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
