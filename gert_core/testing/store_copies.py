@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from hashlib import sha256
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -140,7 +141,7 @@ class CopyConformance(StoreCase):
         assert sum(1 for _ in source.open(RUN).lines()) == LINES
         with ExitStack() as stack, pytest.raises(RunError, match="was moved to") as caught:
             read_run(source, RUN, stack)
-        assert (caught.value.kind, caught.value.hint) == (ErrorKind.RUN_MOVED, f"add --store {target.url}")
+        assert (caught.value.kind, caught.value.hint) == (ErrorKind.RUN_MOVED, f"add --store {quote(target.url)}")
         with pytest.raises(RunError, match="was moved to"):
             copy_run(source, RUN, target)
 
