@@ -14,20 +14,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from chromium import FLAGS as QUIET
 from gertproc import Gert
 from many_runs import ENDINGS, write_run
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-]
+FLAGS = [*QUIET, "--hide-scrollbars"]
 EVIL = "</title><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 LOOK = """
 const wrong = [];

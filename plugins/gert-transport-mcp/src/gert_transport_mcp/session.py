@@ -83,22 +83,41 @@ class McpSession:
         shown: tuple[str, ...],
     ) -> Reply:
         """Call; a call whose connection was lost is made once more if it was not sent or may be repeated."""
-        for last in (False, True):
-            connection = None
-            try:
-                connection = self._connection(key, deadline)
-                return self._once(connection, action, tool, inputs, deadline, shown)
-            except ServerError as error:
-                message = f"{self._target.tool} {tool}: {error}"
-                return Reply(failed=True, message=message, stderr=str(error), command=shown, in_time=True)
-            except ConnectionLostError as lost:
-                if connection is not None:
-                    self._forget(key, connection)
-                if deadline.stopped:
-                    raise self._stopped(tool, deadline) from None
-                if last or (lost.sent and not action.repeatable):
-                    raise _problem(lost, tool, action) from None
-        raise AssertionError("unreachable")  # pragma: no cover
+
+        def attempt() -> Reply:
+            return self._attempt(action, tool, inputs, deadline, key, shown)
+
+        try:
+            return attempt()
+        except ConnectionLostError as lost:
+            if lost.sent and not action.repeatable:
+                raise _problem(lost, tool, action) from None
+        try:
+            return attempt()
+        except ConnectionLostError as lost:
+            raise _problem(lost, tool, action) from None
+
+    def _attempt(
+        self,
+        action: Action,
+        tool: str,
+        inputs: Mapping[str, object],
+        deadline: Deadline,
+        key: Key,
+        shown: tuple[str, ...],
+    ) -> Reply:
+        """Call once; raise ``ConnectionLostError`` with the connection given up, unless the work must stop anyway."""
+        connection = self._connection(key, deadline)
+        try:
+            return self._once(connection, action, tool, inputs, deadline, shown)
+        except ServerError as error:
+            message = f"{self._target.tool} {tool}: {error}"
+            return Reply(failed=True, message=message, stderr=str(error), command=shown, in_time=True)
+        except ConnectionLostError:
+            self._forget(key, connection)
+            if deadline.stopped:
+                raise self._stopped(tool, deadline) from None
+            raise
 
     def _once(
         self,
