@@ -202,7 +202,7 @@ def copies(stores: dict[str, RunStore], place: Path) -> None:
 def main() -> None:
     """Measure everything and print a line per figure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=41)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--no-postgres", action="store_true")
     options = parser.parse_args()
