@@ -168,9 +168,9 @@ def resume(
 
     ``retry_failed`` runs failed steps again; ``reconcile`` and ``outputs`` state by step key what became of steps whose
     effect is unknown; ``allow_drift`` uses recorded results although documents changed. ``yes`` runs again what took
-    effect before cleanup; ``abort`` runs open cleanup only and ends the run. Further ``options`` are fields of
-    ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...). Raise ``RunFinished``, which
-    has the ``result``, when there is nothing left to do.
+    effect before cleanup or inside a step that failed by itself; ``abort`` runs open cleanup only and ends the run.
+    Further ``options`` are fields of ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...).
+    Raise ``RunFinished``, which has the ``result``, when there is nothing left to do.
     """
     from gert_core.engine.again import RunAgain
     from gert_core.engine.cancel import Stop as NewStop

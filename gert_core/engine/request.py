@@ -46,7 +46,7 @@ class Resume(Struct, frozen=True, kw_only=True):
     """The secret outputs that this process knows already, by name."""
     ticket: str | None = None
     yes: bool = False
-    """Whether steps that took effect before cleanup ran are run again without asking about each."""
+    """Whether steps that took effect are run again together with all of the step around, without asking about each."""
     abort: bool = False
     """Whether the run is only ended: no further step runs but those of open cleanup."""
 

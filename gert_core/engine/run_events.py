@@ -168,8 +168,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     if failures:
         data["failure"] = failures[0].to_json()
         failing = data["failing"] = [failure.key for failure in failures]
-        if cleaned := _cleaned(run, failing):
-            data["cleaned"] = cleaned
+        data |= _repeated(run, failing)
     if status is RunStatus.CANCELLED:
         data["reason"] = run.services.stop.reason or ABORTED
     if outputs := layer.globals():  # a finished run's result is read from the trace alone
@@ -180,14 +179,17 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     return outcome
 
 
-def _cleaned(run: Run, failing: list[str]) -> list[str]:
-    """Return the steps around failures whose cleanup has begun: what they did before would be done again by a retry."""
-    book = run.facts.runbook
-    if not book.cleanup and not any(block.cleanup for step in book.walk() for block in step.blocks):
-        return []
-    from gert_core.engine.resume.retry import cleaned_owners
+def _repeated(run: Run, failing: list[str]) -> dict[str, list[str]]:
+    """Return the steps all of which a retry runs again: their cleanup has begun, or they failed and no step in them."""
+    from gert_core.engine.resume.retry import cleaned_owners, own_failures
 
-    return cleaned_owners(run.services.journal.state, failing, book)
+    book, state = run.facts.runbook, run.services.journal.state
+    cleans = book.cleanup or any(block.cleanup for step in book.walk() for block in step.blocks)
+    found = {
+        "cleaned": cleaned_owners(state, failing, book) if cleans else [],
+        "whole": own_failures(state, failing, book),
+    }
+    return {name: keys for name, keys in found.items() if keys}
 
 
 def suspension(

@@ -146,10 +146,10 @@ def _retrying(state: RunState) -> Iterator[NextStep]:
     if not any(key in state.steps for key in state.failing):
         return  # the run failed, and none of its steps
     steps = ", ".join(readable_key(key) for key in state.failing)
-    undone = _undone(state)
-    if undone:
-        names = ", ".join(map(readable_key, undone))
-        yield _resume(state, f"run {names} again: cleanup ran since they took effect", "--retry-failed", "--yes")
+    repeated = _repeated(state)
+    if repeated:
+        names = ", ".join(map(readable_key, repeated))
+        yield _resume(state, f"run {names} again, which took effect before", "--retry-failed", "--yes")
         return
     risky = [record.key for record in state.risky_retries]
     if risky:
@@ -158,16 +158,14 @@ def _retrying(state: RunState) -> Iterator[NextStep]:
         yield _resume(state, f"run {steps} again", "--retry-failed")
 
 
-def _undone(state: RunState) -> list[str]:
-    """Return the steps that took effect, must not simply be repeated, and would be because cleanup ran after them."""
-    cleaned = [str(owner) for owner in state.result.get("cleaned") or ()]
-    if not cleaned:
-        return []
-    below = tuple(f"{owner}{sign}" for owner in cleaned if owner for sign in "/[")
+def _repeated(state: RunState) -> list[str]:
+    """Return the steps that took effect, must not simply be repeated, and would be with all of another step."""
+    owners = [str(owner) for name in ("cleaned", "whole") for owner in state.result.get(name) or ()]
+    below = tuple(f"{owner}{sign}" for owner in owners if owner for sign in "/[")
     return [
         key
-        for key, record in state.steps.items()
-        if record.unrepeatable and not record.container and ("" in cleaned or key.startswith(below))
+        for key, record in (state.steps.items() if owners else ())
+        if record.unrepeatable and not record.container and ("" in owners or key.startswith(below))
     ]
 
 

@@ -158,4 +158,10 @@ def outcome_of(state: RunState) -> Outcome | None:
     return Outcome(category=str(found.get("category") or ""), code=str(found.get("code") or ""), meta=meta)
 
 
-__all__ = ["RunResult", "outcome_of"]
+def failed_by_itself(key: str, failure: object) -> bool:
+    """Return whether a step with steps below it failed by itself; the failure of one of these is told there."""
+    message = str((failure.get("message") if isinstance(failure, dict) else None) or "")
+    return bool(message) and not message.startswith(f"step {key}/")
+
+
+__all__ = ["RunResult", "failed_by_itself", "outcome_of"]

@@ -384,6 +384,82 @@ def test_cleanup_of_the_run_is_known_too(gert):
     assert "resolved (fine)" in advice.run(0).out
 
 
+def look(gert: Gert, script: str) -> None:
+    """Write the tool that looks; it counts how often it did."""
+    gert.write(
+        tool_look="apiVersion: tool/v0\nmeta: { name: look, transport: stdio }\n"
+        "contract: { effects: [network], idempotent: true, outputs: { times: { type: int } } }\n"
+        f"actions: {{ do: {{ argv: [sh, -c, '{script}'], extract: {{ times: {{ from: stdout, pattern: (\\d+) }} }} }} }}\n"
+    )
+
+
+WAITING = """\
+  - id: ready
+    type: wait
+    until: "{{ ge .ask.times 5 }}"
+    every: 300ms
+    timeout: 500ms
+    steps: [{ id: ask, type: tool, tool: look }]
+"""
+COUNT = "echo x >> did.look; wc -l < did.look"
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [(COUNT, "not true after 3 rounds"), (f"{COUNT}; test $(wc -l < did.look) != 3", "the last look failed")],
+    ids=["every look succeeded", "the last look failed"],
+)
+def test_a_wait_whose_time_was_up_looks_again(gert, script, told):
+    look(gert, script)
+    book(gert, WAITING)
+    text = (gert.root / "book.yaml").read_text()
+    (gert.root / "book.yaml").write_text(text.replace("[read, write]", "[look]"))
+    advice = executed(gert, code=1)
+    assert told in gert("runs", "show", "latest").out
+    assert did(gert, "look") == 3
+    said = advice.run(0)
+    assert "resolved (fine)" in said.out
+    assert did(gert, "look") == 5, "the first look of the retry is the fourth, and the next one is good"
+    assert "steps: 3 done" in said.out
+
+
+INNER = """\
+apiVersion: kernel/v0
+meta: { name: inner }
+tools: [look, write]
+steps:
+  - { id: ask, type: tool, tool: look }
+  - { id: act, type: tool, tool: TOOL }
+  - { type: end, when: "{{ ge .ask.times 2 }}", outcome: { category: resolved, code: inner } }
+  - { type: end, outcome: { category: escalated, code: inner } }
+"""
+
+
+@pytest.mark.parametrize("tool", ["look", "write"])
+def test_a_runbook_whose_outcome_was_not_accepted_is_run_again(gert, tool):
+    look(gert, "test -e good && echo 2 || echo 1; echo x >> did.look")
+    gert.write(inner=INNER.replace("TOOL", tool))
+    book(gert, "  - { id: part, type: runbook, runbook: ./inner.yaml, accept: [resolved] }\n")
+    advice = executed(gert, code=1)
+    (gert.root / "good").touch()
+    run = gert("runs", "list", "--ids").out.strip()
+    if tool == "write":
+        refused = gert("resume", "--run", run, "--retry-failed")
+        assert refused.code == 1
+        assert "part/0/act would run again: it writes, is not idempotent and succeeded" in refused.err
+        assert "the step around failed by itself" in refused.err
+    assert advice.words[0][1][4:] == ["--retry-failed", *(["--yes"] if tool == "write" else [])]
+    assert "resolved (fine)" in advice.run(0).out
+    assert did(gert, "write") == (2 if tool == "write" else 0)
+
+
+def test_a_step_that_failed_by_itself_is_counted(gert):
+    look(gert, COUNT)
+    gert.write(inner=INNER.replace("TOOL", "look"))
+    book(gert, "  - { id: part, type: runbook, runbook: ./inner.yaml, accept: [no_action] }\n")
+    assert "steps: 3 done, 1 skipped, 1 failed" in gert("exec", "book.yaml").out
+
+
 def test_nothing_is_advised_where_nothing_is_left_to_do(gert):
     book(gert, step("look"))
     assert not executed(gert, code=0).words

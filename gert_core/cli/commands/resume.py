@@ -48,7 +48,8 @@ def resume(
         str | None, typer.Option("--outputs", metavar="JSON", help="The outputs of a step reconciled as done.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --retry-failed: run again what took effect before cleanup.")
+        bool,
+        typer.Option("--yes", help="With --retry-failed: run again all that took effect inside failed steps."),
     ] = False,
     abort: Annotated[
         bool, typer.Option("--abort", help="Run open cleanup only, and end the run as cancelled.")

@@ -24,7 +24,7 @@ from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.stream import follow_events
 from gert_core.runs.lifecycle.words import INTERRUPTED
 from gert_core.runs.listing import run_info
-from gert_core.runs.result import RunResult, outcome_of
+from gert_core.runs.result import RunResult, failed_by_itself, outcome_of
 
 if TYPE_CHECKING:
     from gert_core.api import StoredRun
@@ -165,7 +165,7 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
         out(f"    {escape(step_label(record))}: {status}{duration}{attempts}")
         if record.description:
             out(f"      {escape(one_line(record.description))}")
-        if not record.failed or record.container:
+        if not record.failed or (record.container and not failed_by_itself(record.key, record.failure)):
             continue
         failure = record.failure or {}
         known = (record.step_id, failure.get("kind"), failure.get("message"))

@@ -12,6 +12,7 @@ from gert_core.cli.render.terminal import escape, paint
 from gert_core.cli.render.values import named, one_line, tail
 from gert_core.engine.progress import Progress
 from gert_core.kit.display import readable_key
+from gert_core.runs.result import failed_by_itself
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +75,7 @@ class StepLines(Progress):
             again = alone and self._is_known(step, data)
             mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"
         self._step(step, mark, line)
-        if failed and not again and (alone or _own(step, data)):
+        if failed and not again and (alone or failed_by_itself(step.key, data.get("failure"))):
             self._explain(step, data)
         elif status is StepStatus.SKIPPED and "approval" in data:
             self._print(f"{indent_of(step)}    {data['approval']['message']}")
@@ -146,12 +147,6 @@ def indent_of(step: StepInfo) -> str:
 def name_of(step: StepInfo) -> str:
     """Return how a step is called where what is around it tells its place."""
     return readable_key(step.key.rpartition("/")[2] or step.step_id)
-
-
-def _own(step: StepInfo, data: Mapping[str, Any]) -> bool:
-    """Return whether a step with blocks failed by itself: steps inside it have explained their own failures."""
-    message = str((data.get("failure") or {}).get("message") or "")
-    return bool(message) and not message.startswith(f"step {step.key}/")
 
 
 def _reason(data: Mapping[str, object]) -> str:

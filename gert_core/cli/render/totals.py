@@ -21,7 +21,7 @@ def steps_line(state: RunState) -> str:
     done = skipped = still = 0
     failed = []
     for record in state.steps.values():
-        if record.container:
+        if record.container and record.key not in state.failing:
             continue
         if not record.done:
             still += 1

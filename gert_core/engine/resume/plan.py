@@ -99,13 +99,13 @@ def plan(
     run.recorded.same_policies = same_policies(state.facts, policies)
     policies.schedule_as(recorded_answers(state.facts.get("policies")))
     retry = resume.retry_failed and state.over
-    void, undone = keys_to_retry(run.recorded, runbook) if retry else ([], frozenset())
+    void, whole = keys_to_retry(run.recorded, runbook) if retry else ([], frozenset())
     again = risky_keys(state, void) if retry else None
     run.recorded.lost.asked = frozenset(resume.again)
     void += [key for one in resume.again for key in (one, *around(one)) if key not in void]
     decisions = dict(resume.reconcile)
     if resume.yes:
-        decisions = {record.key: "redo" for record in again or () if record.key in undone} | decisions
+        decisions = {record.key: "redo" for record in again or () if record.key in whole} | decisions
     abort = resume.abort or state.aborting
     unknown = [record for record in state.unknown_outcomes if not abort or _in_cleanup(record, runbook)]
     if abort:
@@ -118,7 +118,7 @@ def plan(
             decisions=decisions,
             outputs=resume.outputs,
             again=again,
-            undone=undone,
+            whole=whole,
             option=resume.run.stored.option,
         )
     except RunError as error:

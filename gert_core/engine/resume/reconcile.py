@@ -27,20 +27,20 @@ def stated_results(
     decisions: Mapping[str, str],
     outputs: Mapping[str, Mapping[str, object]],
     again: Sequence[StepState] | None,
-    undone: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
     option: str = "",
 ) -> dict[str, dict[str, object]]:
     """Return the ``step_complete`` data of steps that a person decided; refuse while one is undecided.
 
     An interrupted step (``unknown``) may have taken effect or not. To retry a step that failed or took effect
-    (``again``) is under the same rule: its contract decides, or a person does; of those that cleanup may have
-    ``undone``, for all of them at once. One that succeeded and stays ``done`` keeps its result.
+    (``again``) is under the same rule: its contract decides, or a person does; of those that run again because all of a
+    step does (``whole``), for all of them at once. One that succeeded and stays ``done`` keeps its result.
     """
     open_ = {record.key: record for record in (*unknown, *(again or ()))}
     _check(decisions, outputs, open_)
     still = [record for key, record in open_.items() if key not in decisions]
     if still:
-        raise _unknown(f"{state.run_id}{option}", still, retry=again is not None, undone=undone)
+        raise _unknown(f"{state.run_id}{option}", still, retry=again is not None, whole=whole)
     return {
         key: _completion(open_[key], decision, _typed(open_[key], outputs.get(key, {}), runbook))
         for key, decision in decisions.items()
@@ -90,7 +90,7 @@ def _check(
             raise UsageError(f"--outputs are for steps reconciled as done, and {key!r} is not")
 
 
-def _unknown(named: str, still: list[StepState], *, retry: bool, undone: frozenset[str]) -> RunError:
+def _unknown(named: str, still: list[StepState], *, retry: bool, whole: frozenset[str]) -> RunError:
     done = [record.key for record in still if record.status == StepStatus.SUCCESS]
     open_ = [record for record in still if record.key not in done]
     sentences = []
@@ -107,8 +107,8 @@ def _unknown(named: str, still: list[StepState], *, retry: bool, undone: frozens
     # In quotes: pasted into a shell as it is, it must not run with the first of the choices.
     choices = "".join(f" --reconcile {shlex.quote(f'{record.key}=done|redo|failed')}" for record in still)
     hint = f"look, then: {command}{choices}"
-    if all(record.key in undone for record in still):
-        sentences.append("cleanup ran since, so everything before it would run again")
+    if all(record.key in whole for record in still):
+        sentences.append("cleanup ran since, or the step around failed by itself, so everything in it would run again")
         hint = f"look, then run all of them again: {command} --yes; or say what became of each: {command}{choices}"
     return RunError("; ".join(sentences), kind=ErrorKind.UNKNOWN_OUTCOME, hint=hint)
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def keys_to_retry(recorded: Recorded, runbook: Runbook) -> tuple[list[str], frozenset[str]]:
-    """Return the keys whose records become void, and those of them that cleanup may have undone.
+    """Return the keys whose records become void, and those of them that are void together with all of a step.
 
     Refuse when there is nothing to retry. These are the failing steps and the steps around them. Below a failing step
     whose type caught failures it is those failures. Where a step ran another block after the failure, everything below
     that step becomes void: earlier results may no longer hold. So it does where cleanup opened a key, for the outermost
-    such step, or for the whole run after its own cleanup.
+    such step, or for the whole run after its own cleanup; and below a step that failed although no step in it did: with
+    the same results it would fail again.
     """
     state = recorded.state
     _refuse_rejected(state)
@@ -33,8 +34,8 @@ def keys_to_retry(recorded: Recorded, runbook: Runbook) -> tuple[list[str], froz
             keys[one] = None
     for owner in _restarted(state, failed, recorded.forked):
         keys |= dict.fromkeys(_below(state, owner))
-    undone = frozenset(_undone(state, failed, runbook))
-    keys |= dict.fromkeys(key for key in state.steps if key in undone)
+    whole = frozenset(_whole(state, failed, runbook))
+    keys |= dict.fromkeys(key for key in state.steps if key in whole)
     found = [key for key in keys if key in state.steps]
     if not found:
         why = (state.failure or {}).get("message") or "no step failed"
@@ -43,7 +44,7 @@ def keys_to_retry(recorded: Recorded, runbook: Runbook) -> tuple[list[str], froz
             kind=ErrorKind.NOT_RESUMABLE,
             hint="start a new run",
         )
-    return found, undone
+    return found, whole
 
 
 def risky_keys(state: RunState, void: list[str]) -> list[StepState]:
@@ -97,10 +98,21 @@ def _restarted(state: RunState, failed: list[str], forked: frozenset[str]) -> It
             yield owner
 
 
-def _undone(state: RunState, failed: list[str], runbook: Runbook) -> Iterator[str]:
-    """Yield the keys below the steps around these failures whose cleanup has begun."""
-    for owner in cleaned_owners(state, failed, runbook):
+def _whole(state: RunState, failed: list[str], runbook: Runbook) -> Iterator[str]:
+    """Yield the keys below the steps of which a retry runs everything again."""
+    for owner in (*cleaned_owners(state, failed, runbook), *own_failures(state, state.failing, runbook)):
         yield from _below(state, owner) if owner else state.steps
+
+
+def own_failures(state: RunState, failing: Sequence[str], runbook: Runbook) -> list[str]:
+    """Return the failing steps in which no step failed: what these answered was not what their step type needed.
+
+    A failure that is shown as part of such a step was an answer, too, and so was one after which the run went on.
+    """
+    owners = [key for key in failing if (record := state.steps.get(key)) is not None and record.container]
+    caught = _caught(state, frozenset(owners), runbook) if owners else []
+    loud = [key for key in caught if not state.steps[key].quiet]
+    return [owner for owner in owners if not any(key.startswith((f"{owner}/", f"{owner}[")) for key in loud)]
 
 
 def cleaned_owners(state: RunState, failed: Sequence[str], runbook: Runbook) -> list[str]:
@@ -132,4 +144,4 @@ def _below(state: RunState, owner: str) -> Iterator[str]:
     return (key for key in state.steps if key.startswith((f"{owner}/", f"{owner}[")))
 
 
-__all__ = ["around", "cleaned_owners", "keys_to_retry", "risky_keys"]
+__all__ = ["around", "cleaned_owners", "keys_to_retry", "own_failures", "risky_keys"]
