@@ -68,6 +68,7 @@ KIT_MODULES: Final = (
     "times",
     "processes",
     "programs",
+    "arguments",
     "children",
     "spooling",
     "answers",

@@ -26,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from gert_core.cli import early
 
         early.leave_on_interrupt(as_json="--json" in args)
+        from gert_core.cli import records
+
+        records.import_msgspec()
     from gert_core.cli.app import run
     from gert_core.cli.lean import leave
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from gert_core.api import UsageError
 from gert_core.hosting.given import parse_pairs, read_inputs
+from gert_core.kit.arguments import read_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,42 +59,20 @@ def parse(args: Sequence[str], *, own: Mapping[str, bool] | None = None) -> Star
 
     ``own`` names the options of the program itself, and whether each takes a value.
     """
-    known = own or {}
-    values: dict[str, str | bool] = {}
-    many: dict[str, list[str]] = {name: [] for name in MANY}
-    files: list[str] = []
-    words = list(args)
-    while words:
-        word = words.pop(0)
-        if word == "--":
-            files += words
-            break
-        if not word.startswith("-") or word == "-":
-            files.append(word)
-            continue
-        name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
-        takes = known.get(name, name in ONCE or name in MANY)
-        if not takes and (name not in known or equals):
-            raise _unknown(name, [*ONCE, *MANY, *known], flag=name in known)
-        if takes and not equals:
-            if not words:
-                raise UsageError(f"{name} needs a value")
-            text = words.pop(0)
-        if name in many:
-            many[name].append(text)
-        else:
-            values[name] = text if takes else True
-    if len(files) > 1:
-        raise UsageError(f"one runbook is run, not {len(files)}: {', '.join(files)}")
+    known = dict(own or {})
+    options = dict.fromkeys((*ONCE, *MANY), True) | known
+    words = read_words(args, options, many=MANY, unknown=lambda name: _unknown(name, [*ONCE, *MANY, *known]))
+    if len(words.rest) > 1:
+        raise UsageError(f"one runbook is run, not {len(words.rest)}: {', '.join(words.rest)}")
     return StartOptions(
-        runbook=Path(files[0]) if files else None,
-        start=_start(values, many),
-        host=_host(values, many["-p"]),
-        own={name: value for name, value in values.items() if name in known},
+        runbook=Path(words.rest[0]) if words.rest else None,
+        start=_start(words.values, words.many),
+        host=_host(words.values, words.many["-p"]),
+        own={name: value for name, value in words.values.items() if name in known},
     )
 
 
-def _start(values: Mapping[str, str | bool], many: Mapping[str, list[str]]) -> dict[str, Any]:
+def _start(values: Mapping[str, str | bool], many: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     found: dict[str, Any] = {
         target: values[name] for name, target in ONCE.items() if name in values and target != "store"
     }
@@ -112,11 +91,9 @@ def _host(values: Mapping[str, str | bool], plugins: Sequence[str]) -> dict[str,
     return found | ({"allow": allow} if allow else {}) | ({"block": block} if block else {})
 
 
-def _unknown(name: str, known: Sequence[str], *, flag: bool) -> UsageError:
+def _unknown(name: str, known: Sequence[str]) -> UsageError:
     from gert_core.documents.model_hints import suggest
 
-    if flag:
-        return UsageError(f"{name} takes no value")
     if name in ELSEWHERE:
         return UsageError(f"{name} is an option of gert exec only", hint="leave it out, or use gert exec")
     return UsageError(f"there is no option {name}", hint=suggest(name, known) or f"options are {', '.join(known)}")

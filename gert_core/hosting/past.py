@@ -50,12 +50,13 @@ class PastRuns:
     def rows(self, query: RunQuery) -> Iterator[RunRow]:
         """Yield the rows that are asked for, and those that cannot be read and might be; runs that moved are none."""
         seen: set[str] = set()
-        asked = matcher(query)
+        asked, files = matcher(query), _files(self._traces)
         for row in self._kept(query):
-            seen.add(row.run_id)
+            if files:
+                seen.add(row.run_id)
             if _wanted(row, asked):
                 yield row
-        for path in _files(self._traces):
+        for path in files:
             row = self._of_file(path)
             if row.run_id not in seen:
                 seen.add(row.run_id)

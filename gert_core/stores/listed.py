@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.api.store_records import RunQuery, RunRow
-    from gert_core.stores.index import Stamp
 
 
 def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
@@ -28,7 +27,9 @@ def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
             if skipping:
                 skipping = name != query.before
                 continue
-            row = _row(index, root, f"{place}/{name}", name)
+            path = f"{place}/{name}"
+            if (row := index.row(name, path)) is None:
+                row = _new_row(index, root, path, name)
             if not wanted(row):
                 continue
             yield row
@@ -39,20 +40,14 @@ def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
         index.save(complete=complete)
 
 
-def _row(index: Index, root: Path, path: str, name: str) -> RunRow:
-    stamp = stamp_of(path)
-    if (known := index.row(name, stamp)) is not None:
-        return known
-    return _new_row(index, root, path, name, stamp)
-
-
-def _new_row(index: Index, root: Path, path: str, name: str, stamp: Stamp | None) -> RunRow:
+def _new_row(index: Index, root: Path, path: str, name: str) -> RunRow:
     """Make the row of a run that the index does not have; only this needs what reads traces."""
     from gert_core.runs.listing import run_info
     from gert_core.runs.rows import row_of
     from gert_core.stores.directory import DirectoryRun
     from gert_core.stores.quick_rows import row_of_directory
 
+    stamp = stamp_of(path)
     if stamp is not None and (quick := row_of_directory(root / name)) is not None:
         if not stamp.fresh and stamp == stamp_of(path):
             index.add(quick, stamp)

@@ -301,7 +301,7 @@ def test_a_run_counts_once_whether_its_trace_is_elsewhere_or_kept_alone(project)
     [
         (["--since", "yesterday"], "error: --since takes a time or a moment, not 'yesterday'\n  hint: write a time"),
         (["--since", "2026-13-01"], "error: --since takes a time or a moment, not '2026-13-01'\n"),
-        (["--since", "-1d"], "error: argument --since: expected one argument\n"),
+        (["--since", "-1d"], "error: --since takes a time or a moment, not '-1d'\n"),
         (["--since", "0001-01-01T00:00:00+14:00"], "error: --since takes a time or a moment, not '0001-01-01T"),
         (["--by", "month"], "error: --by takes runbook, actor, day or week, not 'month'\n"),
         (["--json", "--csv"], "error: --json and --csv cannot be given together\n"),
@@ -311,8 +311,10 @@ def test_a_run_counts_once_whether_its_trace_is_elsewhere_or_kept_alone(project)
         (["--html", "."], "error: cannot write .: Is a directory\n  hint: choose another file for --html\n"),
         (["--runbook", "helth"], "error: no run is of a runbook 'helth'\n  hint: did you mean `health`?\n"),
         (["--runbook", "q"], "error: no run is of a runbook 'q'\n  hint: there are runs of health\n"),
-        (["--unknown"], "error: unrecognized arguments: --unknown\n  hint: `gert outcomes --help` lists"),
-        (["word"], "error: unrecognized arguments: word\n"),
+        (["--since"], "error: --since needs a value\n"),
+        (["--steps=yes"], "error: --steps takes no value\n"),
+        (["--step"], "error: there is no option --step\n  hint: did you mean `--steps`?\n"),
+        (["word"], "error: gert outcomes takes no 'word'\n  hint: `gert outcomes --help` lists the options\n"),
     ],
 )
 def test_what_cannot_be_done_is_said(project, words, message):

@@ -36,7 +36,7 @@ class _Run:
         self.row = row
         self.began = began
         self.duration = None if row.finished is None else _seconds(row.duration)
-        self.waited = None if row.waited is None else _seconds(row.waited)
+        self.waited = _seconds(row.waited)
 
 
 def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) -> OutcomeReport:
@@ -80,10 +80,8 @@ def _parts(
     if wanted.by in ("day", "week"):
         return [_part(name, found[name], wanted, steps) for name in sorted(found)]
     # One division for all parts: their trends can be compared.
-    first = begin or min((run.began for run in runs), default=end)
-    division = Division(first, max([end, *(run.began for run in runs)])) if begin is not None else None
-    if division is None:
-        division = Division(first, max((run.began for run in runs), default=end))
+    moments = [run.began for run in runs] or [end]
+    division = Division(begin or min(moments), max(moments) if begin is None else max(*moments, end))
     order = sorted(found, key=lambda name: (-len(found[name]), name))
     return [_part(name, found[name], wanted, steps, division) for name in order]
 
@@ -135,8 +133,9 @@ def _ends(runs: Iterable[_Run], *, timed: bool) -> list[OutcomeCount]:
 
 
 def _trend(runs: Sequence[_Run], division: Division | None) -> list[TrendBucket]:
-    moments = [run.began for run in runs]
-    division = division or Division(min(moments), max(moments))
+    if division is None:
+        moments = [run.began for run in runs]
+        division = Division(min(moments), max(moments))
     counts: list[dict[str, int]] = [{} for _ in range(division.count)]
     numbers: dict[str, int] = {}
     for run in runs:
@@ -194,8 +193,10 @@ def _known(texts: Iterable[str | None]) -> list[float]:
 
 def _seconds(text: str | None) -> float | None:
     """Return the seconds of a time as rows have it, such as ``1.804s``; None for what is not one."""
+    if text is None:
+        return None
     try:
-        return float((text or "").removesuffix("s"))
+        return float(text.removesuffix("s"))
     except ValueError:
         return None
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from gert_core.api import UsageError
+from gert_core.kit.arguments import read_words
 from gert_core.kit.escaping import escape
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ Options:
 """
 BY: Final = ("runbook", "actor", "day", "week")
 _FORMS: Final = ("json", "csv", "html")
+_OPTIONS: Final = {
+    **dict.fromkeys(("--since", "--runbook", "--by", "--html", "--store"), True),
+    **dict.fromkeys(("--steps", "--json", "--csv"), False),
+}
+"""The options, and whether each takes a value."""
 _WIDTH: Final = 100
 """The width where there is no terminal."""
 _NAMED: Final = 20
@@ -58,13 +63,6 @@ class OutcomesOptions(Struct, frozen=True, kw_only=True):
     store: str | None = None
 
 
-class _Parser(ArgumentParser):
-    """Raises what is wrong with a command line instead of ending the process."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint="`gert outcomes --help` lists the options")
-
-
 def main(args: Sequence[str], host: CommandHost) -> int:
     """Run ``gert outcomes``, and return its exit code."""
     if {"--help", "-h"} & set(args):
@@ -81,28 +79,26 @@ def main(args: Sequence[str], host: CommandHost) -> int:
 
 def read(args: Sequence[str]) -> OutcomesOptions:
     """Return what a command line asks for; raise ``UsageError`` for one that does not make sense."""
-    parser = _Parser(prog="gert outcomes", add_help=False, allow_abbrev=False)
-    for name in ("--since", "--runbook", "--by", "--html", "--store"):
-        parser.add_argument(name)
-    for name in ("--steps", "--json", "--csv"):
-        parser.add_argument(name, action="store_true")
-    given = vars(parser.parse_args(list(args)))
-    forms = [name for name in _FORMS if given[name]]
+    words = read_words(args, _OPTIONS)
+    if words.rest:
+        raise UsageError(f"gert outcomes takes no {words.rest[0]!r}", hint="`gert outcomes --help` lists the options")
+    texts = {name: value for name, value in words.values.items() if isinstance(value, str)}
+    forms = [name for name in _FORMS if f"--{name}" in words.values]
     if len(forms) > 1:
         raise UsageError(f"--{forms[0]} and --{forms[1]} cannot be given together")
-    by = given["by"] or BY[0]
+    by, html = texts.get("--by") or BY[0], texts.get("--html")
     if by not in BY:
         raise UsageError(f"--by takes {', '.join(BY[:-1])} or {BY[-1]}, not {by!r}")
-    if given["html"] == "":
+    if html == "":
         raise UsageError("--html needs the name of a file")
     return OutcomesOptions(
-        since=given["since"],
-        runbook=given["runbook"],
+        since=texts.get("--since"),
+        runbook=texts.get("--runbook"),
         by=by,
-        steps=given["steps"],
+        steps="--steps" in words.values,
         form=forms[0] if forms else "text",
-        html=None if given["html"] is None else Path(given["html"]),
-        store=given["store"],
+        html=None if html is None else Path(html),
+        store=texts.get("--store"),
     )
 
 
