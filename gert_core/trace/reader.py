@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import MsgspecError
+from msgspec import json as msgspec_json
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError, TraceError
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 _HEAD: Final = b'{"type":"'
 """How the lines of a trace begin; the type of the event follows."""
 _TYPE: Final = len(_HEAD)
+_JSON: Final = msgspec_json.Decoder()
 
 
 def decode(line: bytes) -> TraceEvent:
     """Decode one line as an event and check its types; raise ``ValueError`` when it is not one."""
     try:
-        raw = json.loads(line)
+        raw = _document(line)
         event = TraceEvent(
             type=raw["type"],
             timestamp=raw["timestamp"],
@@ -45,6 +47,17 @@ def decode(line: bytes) -> TraceEvent:
         return event
     except (ValueError, MsgspecError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a valid trace event: {error}") from None
+
+
+def _document(line: bytes) -> Any:
+    """Return what ``json.loads`` returns, in less than half of the time for nearly all lines.
+
+    msgspec refuses numbers that are infinite or none, and halves of characters, which traces may have.
+    """
+    try:
+        return _JSON.decode(line)
+    except (MsgspecError, ValueError):
+        return json.loads(line)
 
 
 def is_torn(line: bytes) -> bool:
