@@ -210,7 +210,8 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``claims``: the path of a field, such as ``loop.steps``, that makes a step of any other type one of this type.
       Two types that claim the same field, or one inside the other's, conflict: neither gets it.
     - ``also_called``: words that people who know other tools use, for hints: ``""`` stands for the type itself, other
-      values for one of its fields, ``{"sleep": "", "rescue": "on_failure"}``. Types may share a word.
+      values for one of its fields, ``{"sleep": "", "rescue": "on_failure"}``, or a field of a map or of the items of a
+      list there, ``repeat.max``, ``nodes[].name``. Types may share a word.
     - ``events``: ``{name: {field: type}}``, the events that ``run`` emits and the fields that their data always has.
     - ``summary``: one line for people.
 

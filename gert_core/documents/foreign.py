@@ -23,6 +23,17 @@ _TARGETS: Final = {
     "until": "retry",
 }
 """Fields that every step has, by what other tools call them."""
+_IN_DOCUMENTS: Final = {
+    **dict.fromkeys(("choices", "values", "options", "allowed", "allowed_values", "allowedValues"), "enum"),
+    **dict.fromkeys(("regex", "allowedPattern", "allowed_pattern"), "pattern"),
+    **dict.fromkeys(("minimum", "min_length", "minLength", "minItems"), "min"),
+    **dict.fromkeys(("maximum", "max_length", "maxLength", "maxItems"), "max"),
+    **dict.fromkeys(("command", "cmd", "args"), "argv"),
+    **dict.fromkeys(("workdir", "working_dir", "working_directory", "chdir"), "cwd"),
+    **dict.fromkeys(("environment", "envs"), "env"),
+    "vars": "constants",
+}
+"""Fields of inputs, tools and heads, by what other tools call them."""
 _ATTEMPTS: Final = 3
 _LONGEST: Final = 60
 
@@ -40,6 +51,8 @@ def foreign_field(
 ) -> str | None:
     """Return what a field that a step does not have is called here; ``owners`` are the types that have the field."""
     mine = kind.also_called.get(name)
+    if mine and (hint := _inside(mine, raw, kind)) is not None:
+        return hint
     if mine:
         return f"remove it: `{mine}` is there already" if mine in raw else f"write it as `{mine}`"
     common = _common(name, raw)
@@ -47,6 +60,31 @@ def foreign_field(
     if common is not None:
         found += [(owner, name) for owner in owners]
     return "; or ".join(part for part in (common, _places(found)) if part) or None
+
+
+def document_word(name: str) -> str:
+    """Return what a field of other tools is called in documents, outside of steps; empty when nothing is known."""
+    return _IN_DOCUMENTS.get(name, "")
+
+
+def _inside(mine: str, raw: Mapping[str, Any], kind: StepType) -> str | None:
+    """Return where a field goes that stands beside the map it belongs in; None when it belongs in none."""
+    owner, _, field = mine.partition(".")
+    if not field or "[" in owner:
+        return None
+    written = raw.get(owner)
+    if isinstance(written, dict):
+        return f"remove it: `{mine}` is there already" if field in written else f"move it into `{owner}`, as `{field}`"
+    places = [(word, path.partition(".")) for word, path in kind.also_called.items() if word in raw]
+    beside = {inner: raw[word] for word, (outer, _, inner) in places if outer == owner}
+    return f"write `{owner}: {{{', '.join(f'{name}: {_flow(value)}' for name, value in beside.items())}}}`"
+
+
+def _flow(value: object) -> str:
+    """Return a value as it is written inside braces."""
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return _over(value) if isinstance(value, str) and value.startswith("{{") else "..."
 
 
 def guessed_type(raw: Mapping[str, Any], fields: Mapping[str, Iterable[str]]) -> str | None:
@@ -149,4 +187,4 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and re.search(NAME_PATTERN, value) is not None
 
 
-__all__ = ["foreign_field", "foreign_retry", "foreign_type", "guessed_type"]
+__all__ = ["document_word", "foreign_field", "foreign_retry", "foreign_type", "guessed_type"]

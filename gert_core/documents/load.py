@@ -20,7 +20,8 @@ from gert_core.documents.load_tools import (
     read_tool,
     used_actions,
 )
-from gert_core.documents.model_errors import MAX_ERRORS, fields_at, model_errors, to_diagnostics
+from gert_core.documents.model_errors import MAX_ERRORS, model_errors, to_diagnostics
+from gert_core.documents.model_fields import fields_at
 from gert_core.documents.model_hints import meant
 from gert_core.documents.partial import without_invalid
 from gert_core.documents.runbook import API_VERSION, RunbookModel

@@ -149,7 +149,8 @@ class ToolLoader:
                 self._report(place, "tool-not-found", f"tool `{name}`: {error.message}")
                 return
             if loaded.tool is None and self._uses is not None:
-                loaded = _without_idle(loaded, {action for tool, action in self._uses() if tool == name})
+                names = {name, _own_name(loaded)}  # a tool that is listed by its path is used by its own name
+                loaded = _without_idle(loaded, {action for tool, action in self._uses() if tool in names})
             self._files[key] = loaded
             self.diagnostics += loaded.diagnostics
         if loaded.tool is None:
@@ -186,6 +187,13 @@ class ToolLoader:
         self.diagnostics.append(
             diagnose(self._document, place, rule=rule, message=message, phase=2, hint=hint, severity=severity)
         )
+
+
+def _own_name(loaded: LoadedTool) -> str | None:
+    """Return the name in a tool's file, which may be invalid elsewhere."""
+    meta = loaded.document.value.get("meta") if isinstance(loaded.document.value, dict) else None
+    name = meta.get("name") if isinstance(meta, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _without_idle(loaded: LoadedTool, used: set[str | None]) -> LoadedTool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.documents.fields import NAME_PATTERN, TAG_PATTERN
-from gert_core.documents.later import Later
-from gert_core.documents.model_hints import KINDS, field_hint, missing_hint, tag_hint, type_hint
+from gert_core.documents.model_fields import about_field, fields_at, required_at
+from gert_core.documents.model_hints import KINDS, choice_hint, field_hint, map_hint, missing_hint, tag_hint, type_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -184,7 +184,9 @@ def _diagnostic(
     key = item.on_key
     if item.type == "missing":
         rule, message = "missing-field", f"{name} is missing"
-        hint = missing_hint(document.value, path, known=fields_at(model, item.path), about=_about(model, item.path))
+        hint = missing_hint(
+            document.value, path, known=fields_at(model, item.path), about=about_field(model, item.path)
+        )
     elif item.type == "extra_forbidden":
         rule, key = "unknown-field", True
         known = [*fields_at(model, item.path), *(extra_fields if len(item.path) == 1 else ())]
@@ -195,6 +197,7 @@ def _diagnostic(
         kinds = [KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
         hint = type_hint(kinds, item.value, name=str(path[-1]) if path else "")
+        hint = hint or map_hint(kinds, item.value, required=required_at(model, item.path))
     elif item.type == "string_pattern_mismatch" and item.context.get("pattern") == TAG_PATTERN:
         rule, phase, hint = "tag-syntax", 2, tag_hint(item.value)
         message = f"{name} is not a tag: {_describe(item.value)}; a tag has lower-case letters, digits and `_.:/-`"
@@ -203,6 +206,7 @@ def _diagnostic(
         phase = 1 if rule in _STRUCTURE else 2
     else:
         phase, message = 2, f"{name} {_invalid_value(item)}"
+        hint = choice_hint(item.value, item.context["expected"]) if item.type == "literal_error" else None
     return diagnose(document, path, rule=rule, message=message, phase=phase, hint=hint, key=key)
 
 
@@ -237,49 +241,10 @@ def _describe(value: object) -> str:
     return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
 
 
-def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
-    """Return the field names known at the place of ``path``'s last part."""
-    models = [model] if model is not None else []
-    for part in path[:-1]:
-        below = [m for owner in models for m in _models_of(owner, part)]
-        models = below or models
-    return [alias for owner in models for alias, _ in _aliases(owner)]
-
-
-def _about(model: type[BaseModel] | None, path: Path) -> str | None:
-    """Return the description of a field at the top of a model."""
-    if model is None or len(path) != 1:
-        return None
-    found = (field for name, field in model.model_fields.items() if (field.alias or name) == path[0])
-    return next((field.description for field in found), None)
-
-
-def _aliases(model: type[BaseModel]) -> list[tuple[str, object]]:
-    return [(field.alias or name, (field.annotation, *field.metadata)) for name, field in model.model_fields.items()]
-
-
-def _models_of(model: type[BaseModel], part: str | int) -> list[type[BaseModel]]:
-    return [m for alias, annotation in _aliases(model) if alias == part for m in _models_in(annotation)]
-
-
-def _models_in(annotation: object) -> list[type[BaseModel]]:
-    from typing import get_args
-
-    from pydantic import BaseModel
-
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    if isinstance(annotation, Later):
-        return _models_in(annotation.type)
-    inside = annotation if isinstance(annotation, tuple) else get_args(annotation)
-    return [m for argument in inside for m in _models_in(argument)]
-
-
 __all__ = [
     "MAX_ERRORS",
     "ModelError",
     "diagnose",
-    "fields_at",
     "model_errors",
     "path_text",
     "to_diagnostics",

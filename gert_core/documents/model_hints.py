@@ -36,6 +36,15 @@ _RETRY: Final = "retry"
 _CLOSE: Final = 0.6
 _SAME: Final = 0.85
 _LONGEST_COMMAND: Final = 400
+_TYPES: Final = {
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("integer", "long"), "int"),
+    **dict.fromkeys(("number", "double", "decimal"), "float"),
+    "boolean": "bool",
+    **dict.fromkeys(("array", "tuple", "stringlist"), "list"),
+    **dict.fromkeys(("dict", "map", "mapping", "stringmap"), "object"),
+}
+"""Types of values, by what other tools call them."""
 _BOOLEANS: Final = {
     **dict.fromkeys(("true", "yes", "on", "y"), "true"),
     **dict.fromkeys(("false", "no", "off", "n"), "false"),
@@ -78,10 +87,28 @@ def type_hint(kinds: list[str], value: object, *, name: str) -> str | None:
     elif isinstance(value, (bool, int, float)) and KINDS["string_type"] in kinds:
         return "put it in quotes"
     elif isinstance(value, dict) and KINDS["list_type"] in kinds:
-        return "begin each item with `- `"
+        return "begin each item with `- `, or put `[` and `]` around it"
     elif isinstance(value, list) and KINDS["dict_type"] in kinds:
-        return "leave the `- ` out"
+        return "leave the `- `, or the `[` and `]`, out"
     return None
+
+
+def map_hint(kinds: list[str], value: object, *, required: list[str]) -> str | None:
+    """Return the map that was probably meant by a text: one with the fields that it must have."""
+    if not required or not isinstance(value, str) or not {KINDS["dict_type"], KINDS["model_type"]} & set(kinds):
+        return None
+    plain = len(required) == 1 and re.fullmatch(r"[\w./-]{1,64}", value)
+    return "write a map: {" + ", ".join(f"{name}: {value if plain else '...'}" for name in required) + "}"
+
+
+def choice_hint(value: object, expected: str) -> str | None:
+    """Return which of the expected words was probably meant."""
+    words = re.findall(r"'([^']*)'", expected)
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+        return None
+    word = value.strip().lower()
+    right = next((one for one in (word, _TYPES.get(word)) if one in words), None) or meant(value, words)
+    return f"write `{right}`" if right else None
 
 
 def _argv_hint(command: str) -> str:
@@ -98,6 +125,8 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], w
 
     ``words`` are those of other tools, with the fields that they stand for.
     """
+    from gert_core.documents.foreign import document_word  # only mistakes need it
+
     *above, last = path
     name = str(last)
     if above and name in top and name not in document:
@@ -105,7 +134,7 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], w
     written = _map_at(document, above)
     if name in known and (others := [str(one) for one in written if one != name]):
         return f"remove it: it does not go with `{others[0]}`"
-    if (other := words.get(name, "").rpartition(".")[2]) in known:
+    if (other := (words.get(name) or document_word(name)).rpartition(".")[2]) in known:
         return f"remove it: `{other}` is there already" if other in written else f"write it as `{other}`"
     if above and above[-1] == _RETRY:
         from gert_core.documents.foreign import foreign_retry  # only mistakes need it
@@ -156,7 +185,9 @@ def tag_hint(value: object) -> str | None:
 __all__ = [
     "KINDS",
     "LONGEST_NAME",
+    "choice_hint",
     "field_hint",
+    "map_hint",
     "meant",
     "missing_hint",
     "suggest",

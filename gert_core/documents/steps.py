@@ -253,7 +253,7 @@ class StepReader:
         owners = [other for other in sorted(self._types) if name in self._fields_of(other)]
         hint = foreign_field(name, raw, kind.type, self._types.values(), owners=owners)
         hint = hint or self._suggest(name, kind.fields | _COMMON, written=raw)
-        if owners:
+        if owners and not kind.type.also_called.get(name):
             message += f"; it belongs to {' and '.join(f'`{owner}`' for owner in owners)}"
         elif hint is None:
             hint = "known fields: " + ", ".join(sorted(kind.fields | _COMMON))

@@ -36,7 +36,7 @@ _FAILED: Final = {
 """What may be stated about steps that reported a failure."""
 _DONE: Final = {"confirm": "yes", "checklist": "all"}
 """What says that everything is done; other kinds have no answer that could be suggested."""
-_FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED)
+_FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED, ErrorKind.SECRET_LOST)
 OR: Final = "or"
 AND: Final = "and"
 THEN: Final = "then"

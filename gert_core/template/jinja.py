@@ -33,7 +33,7 @@ from gert_core.template.tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gert_core.template.arguments import Function
     from gert_core.template.tree import Node
@@ -207,7 +207,8 @@ class _Translator:
             return self._by_name(node, value, depth)
         found = FILTERS.get(node.name)
         if found is None:
-            raise TemplateError(f"there is no filter `{node.name}`", hint=_near(node.name, FILTERS))
+            known = (*FILTERS, *CHOICES, "default", "index")
+            raise TemplateError(f"there is no filter `{node.name}`", hint=_near(node.name, known))
         function = found.function
         args = self._arguments(node, found.names, depth, most=None if function.most is None else function.most - 1)
         if 1 + len(args) < function.least:
@@ -309,7 +310,7 @@ def _too_deep() -> TemplateError:
     return TemplateError(f"the expression is nested deeper than {MAX_DEPTH} levels")
 
 
-def _near(name: str, table: Mapping[str, object]) -> str | None:
+def _near(name: str, table: Iterable[str]) -> str | None:
     from gert_core.kit.nearest import nearest  # only mistakes need it
 
     near = nearest(name, table)

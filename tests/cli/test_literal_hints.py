@@ -367,3 +367,132 @@ def test_there_is_no_present_time(validate):
     text = HEAD + "steps:\n" + END.replace("resolved", "resolved, meta: { at: '{{ .now }}' }")
     assert validate.only(text) == ("unresolved-variable", "a resumed run must see the same time: read `.run.started`")
     assert validate(text.replace(".now", ".run.started")) == []
+
+
+SHIP = """\
+apiVersion: tool/v0
+meta: { name: ship, cwd: CWD }
+contract: { effects: [], inputs: { n: { type: TYPE } } }
+actions: { do: { argv: [echo, "{{ .n }}"] } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        ("number", "float"),
+        ("integer", "int"),
+        ("boolean", "bool"),
+        ("str", "string"),
+        ("array", "list"),
+        ("dict", "object"),
+        ("String", "string"),
+        ("strng", "string"),
+    ],
+)
+def test_a_type_of_another_language_is_called_by_its_name(validate, written, right):
+    text = SHIP.replace("CWD", "tool")
+    rule, hint = validate.only(text.replace("TYPE", written), "ship.tool.yaml")
+    assert (rule, hint) == ("wrong-type", f"write `{right}`")
+    assert validate(text.replace("TYPE", right), "ship.tool.yaml") == []
+
+
+def test_a_word_that_is_like_none_of_the_known_ones_gets_no_hint(validate):
+    text = SHIP.replace("TYPE", "int").replace("CWD", "elsewhere")
+    assert validate.only(text, "ship.tool.yaml") == ("wrong-type", None)
+    rule, hint = validate.only(text.replace("elsewhere", "runbok"), "ship.tool.yaml")
+    assert (rule, hint) == ("wrong-type", "write `runbook`")
+
+
+def test_a_word_where_a_map_belongs_is_written_as_one(validate):
+    text = f"apiVersion: kernel/v0\nmeta: {{ name: b, secrets: [PATH] }}\nsteps:\n{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("wrong-type", "write a map: {env: PATH}")
+    assert validate(text.replace("[PATH]", "[{env: PATH}]")) == []
+    evidence = "  - { id: m, type: manual, instructions: Look., required_evidence: [note] }\n"
+    assert validate.only(f"{HEAD}steps:\n{evidence}{END}") == ("wrong-type", "write a map: {kind: ..., name: ...}")
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        ("choices: [a, b]", "enum"),
+        ("values: [a, b]", "enum"),
+        ("regex: '[ab]'", "pattern"),
+        ("minimum: 1", "min"),
+        ("maxLength: 3", "max"),
+    ],
+)
+def test_a_limit_of_an_input_is_called_by_its_name(validate, written, right):
+    text = (
+        f"apiVersion: kernel/v0\nmeta: {{ name: b, inputs: {{ word: {{ type: string, {written} }} }} }}\nsteps:\n{END}"
+    )
+    assert validate.only(text) == ("unknown-field", f"write it as `{right}`")
+    name = written.partition(":")[0]
+    assert validate(text.replace(f"{name}:", f"{right}:")) == []
+
+
+@pytest.mark.parametrize("fields", ["max: 3", "max: 3, until: '{{ true }}'"])
+def test_bound_and_condition_of_a_repeat_are_written_in_their_map(validate, fields):
+    text = f"{HEAD}tools: [echo]\nsteps:\n  - {{ id: r, type: repeat, {fields}, steps: [] }}\n{END}"
+    found = validate(text)
+    assert [one["rule"] for one in found] == ["missing-field"] + ["unknown-field"] * (fields.count(":"))
+    (right,) = {one["hint"] for one in found[1:]}
+    assert right == f"write `repeat: {{{fields}}}`"
+    assert all("it belongs" not in one["message"] for one in found)
+    assert validate(text.replace(fields, right.removeprefix("write ").strip("`"))) == []
+
+
+def test_a_bound_beside_the_map_it_belongs_in_is_moved(validate):
+    text = (
+        f"{HEAD}steps:\n  - {{ id: r, type: repeat, until: '{{{{ true }}}}', repeat: {{ max: 2 }}, steps: [] }}\n{END}"
+    )
+    assert validate.only(text) == ("unknown-field", "move it into `repeat`, as `until`")
+    moved = text.replace("until: '{{ true }}', ", "").replace("max: 2", "max: 2, until: '{{ true }}'")
+    assert validate(moved) == []
+    again = text.replace("max: 2", "max: 2, until: '{{ true }}'")
+    assert validate.only(again) == ("unknown-field", "remove it: `repeat.until` is there already")
+
+
+def test_an_arm_for_everything_else_is_a_condition(validate):
+    text = f"{HEAD}steps:\n  - {{ id: b, type: branch, branches: [{{ default: true, steps: [] }}] }}\n{END}"
+    missing, unknown = validate(text)
+    assert missing["hint"] == "add `condition`: `{{ expression }}`, true, false or `default`"
+    assert unknown["hint"] == "write it as `condition`"
+    assert validate(text.replace("default: true", "condition: true")) == []
+
+
+def test_a_node_has_a_name(validate):
+    text = f"{HEAD}steps:\n  - {{ id: d, type: dag, nodes: [{{ id: one, steps: [] }}] }}\n{END}"
+    missing, unknown = validate(text)
+    assert (missing["hint"], unknown["hint"]) == ("add `name`: a name, unique among the nodes", "write it as `name`")
+    assert validate(text.replace("id: one", "name: one")) == []
+
+
+def test_a_map_where_a_list_belongs_is_put_into_one(validate):
+    text = f"{HEAD}steps:\n  - {{ id: b, type: block, steps: [], finally: {{ id: w, type: wait, for: 1s }} }}\n{END}"
+    assert validate.only(text) == ("wrong-type", "begin each item with `- `, or put `[` and `]` around it")
+    assert validate(text.replace("{ id: w, type: wait, for: 1s }", "[{ id: w, type: wait, for: 1s }]")) == []
+
+
+@pytest.mark.parametrize(("written", "right"), [("selectatr('x')", "selectattr"), ("defualt('x')", "default")])
+def test_a_misspelled_filter_is_corrected(validate, written, right):
+    text = f'{HEAD}steps:\n  - {{ id: a, type: assert, assert: [{{ type: exists, value: "{{{{ word | {written} }}}}" }}] }}\n{END}'
+    assert validate.only(text) == ("template-syntax", f"did you mean `{right}`?")
+
+
+def test_an_invalid_action_of_a_tool_that_is_listed_by_its_path_is_an_error_where_it_is_used(validate):
+    (validate.root / "my").mkdir()
+    ship = SHIP.replace("TYPE", "int").replace("CWD", "tool") + "  # one more\n"
+    (validate.root / "my" / "ship.tool.yaml").write_text(
+        ship.replace("actions: {", "actions: { bad: { argv: [echo], exit_codes: x },")
+    )
+    step = "  - { id: a, type: tool, tool: ship, action: ACTION, inputs: { n: 1 } }\n"
+    text = f"{HEAD}tools: [./my/ship.tool.yaml]\nsteps:\n{step}{END}"
+    found = validate(text.replace("ACTION", "bad"))
+    assert sorted((one["rule"], one["severity"]) for one in found) == [
+        ("tool-invalid", "error"),
+        ("wrong-type", "error"),
+    ]
+    found = validate(text.replace("ACTION", "do"))
+    assert [(one["rule"], one["severity"]) for one in found] == [("wrong-type", "warning")]

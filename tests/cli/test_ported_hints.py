@@ -110,7 +110,7 @@ FIELDS = {
     "attempts: 3": "write `retry: {max: 3}`",
     "delay: 5": "write `retry: {max: 3, delay: 5s}`",
     "until: '{{ .x }}'": "write `retry: {max: 3}` to attempt the step again while it fails;"
-    " or use `until` of a step of type `wait`",
+    " or use `repeat.until` of a step of type `repeat` or `until` of a step of type `wait`",
     "prompt: x": "use `instructions` of a step of type `manual`",
     "name: Ship it": "the field is called `description`",
 }

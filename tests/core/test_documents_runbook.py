@@ -225,7 +225,7 @@ def test_a_loop_without_a_name_for_its_items_is_refused_with_the_right_spelling(
         ("false", "`retry` should be none, ", "write `retry: none`, `retry: standard` or `retry: {max: 3}`"),
         ("[standard]", "`retry` should be none, ", "write `retry: none`, `retry: standard` or `retry: {max: 3}`"),
         ("", "`retry` should be a map, not empty", None),
-        ("{}", "`max` is missing", "add `max`"),
+        ("{}", "`max` is missing", "add `max`: how many attempts at most, the first one included"),
         ("{max: 0}", "`max` should be greater than or equal to 1, not the number 0", None),
         ('{max: "{{ .n }}"}', "`max` should be an integer, not the string '{{ .n }}'", None),
         (

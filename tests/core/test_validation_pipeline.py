@@ -370,7 +370,9 @@ def test_a_faulty_list_of_tools_says_nothing_about_the_steps_that_use_them(regis
 
 def test_steps_that_are_no_list_are_reported_once(registry, tmp_path):
     verdict = judged(tmp_path, "steps: {type: end}\n", registry=registry)
-    assert [(d.rule, d.hint) for d in verdict.diagnostics] == [("wrong-type", "begin each item with `- `")]
+    assert [(d.rule, d.hint) for d in verdict.diagnostics] == [
+        ("wrong-type", "begin each item with `- `, or put `[` and `]` around it")
+    ]
 
 
 def test_many_mistakes_do_not_take_long(registry, tmp_path):

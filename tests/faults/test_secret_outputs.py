@@ -222,6 +222,7 @@ def test_a_value_that_a_step_had_already_is_lost_unless_it_is_the_same_again(tmp
     assert again.code == 1, again.all
     assert "secret_lost" in again.all
     assert "step use was given it already; start a new run" in again.all
+    assert "--retry-failed" not in again.all, "what can only fail the same way is not advised"
     assert len(given(gert)) == 1, "it was not made again"
 
 

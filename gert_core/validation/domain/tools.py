@@ -56,6 +56,8 @@ def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
     if use.tool in listed or "tools" in ctx.gaps:
         return  # it is listed but could not be loaded, or the list itself is invalid, which is reported there
     missing = [name for name in listed if name not in ctx.runbook.tools]
+    if any("/" in name.replace("\\", "/") for name in missing):
+        return  # a file that is listed by its path is invalid, which is reported there, and may have that name
     if missing and ctx.report.did_you_mean(use.tool, missing):
         return  # the name in the list is misspelled, which is reported there
     path = _where(step, use.tool)

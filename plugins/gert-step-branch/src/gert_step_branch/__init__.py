@@ -18,6 +18,12 @@ def gert_step_types() -> list[StepType]:
             check="gert_step_branch.step:check",
             contract=PURE,
             flow=Flow.ONE_OF,
+            also_called={
+                **dict.fromkeys(("switch", "choice", "choose"), ""),
+                **dict.fromkeys(("when", "case", "default", "else"), "branches[].condition"),
+                **dict.fromkeys(("then", "do"), "branches[].steps"),
+                **dict.fromkeys(("arms", "cases", "choices"), "branches"),
+            },
             events={
                 "branch_enter": {"branch_label": "string", "condition": "any", "index": "int"},
                 "branch_exit": {"branch_label": "string", "index": "int"},

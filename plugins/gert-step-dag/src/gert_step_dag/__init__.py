@@ -22,6 +22,7 @@ def gert_step_types() -> list[StepType]:
             also_called={
                 **dict.fromkeys(("graph", "workflow"), ""),
                 **dict.fromkeys(("depends_on", "dependsOn", "needs", "requires", "after"), "nodes[].depends_on"),
+                "id": "nodes[].name",
             },
             events={
                 "dag_start": {

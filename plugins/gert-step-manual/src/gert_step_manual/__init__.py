@@ -17,7 +17,13 @@ def gert_step_types() -> list[StepType]:
             outputs="gert_step_manual.step:outputs",
             contract=Contract(effects=("human",)),
             relaxable=True,
-            also_called={"pause": "", "human": "", "checklist": "", "prompt": "instructions"},
+            also_called={
+                **dict.fromkeys(("pause", "human", "checklist"), ""),
+                "prompt": "instructions",
+                "evidence": "required_evidence",
+                "choices": "required_evidence[].options",
+                "type": "required_evidence[].kind",
+            },
             summary="Asks a person to do something and collects the evidence.",
         )
     ]

@@ -20,6 +20,10 @@ def gert_step_types() -> list[StepType]:
             flow=Flow.IN_ORDER,
             fields={"iterations": "int"},
             binds=True,
+            also_called={
+                **dict.fromkeys(("max", "times", "count", "max_iterations"), "repeat.max"),
+                "until": "repeat.until",
+            },
             events={
                 "repeat_start": {"step_id": "string", "max": "int"},
                 "repeat_iteration": {"step_id": "string", "index": "int", "until_result": "bool"},

@@ -1,0 +1,72 @@
+"""Find the fields that a model has at a place of a document: their names, which are required, what they are for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.documents.later import Later
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from gert_core.documents.tree import Path
+
+
+def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
+    """Return the field names known at the place of ``path``'s last part."""
+    return [alias for owner in _owners(model, path) for alias, _ in _aliases(owner)]
+
+
+def required_at(model: type[BaseModel] | None, path: Path) -> list[str]:
+    """Return the names of the fields that a map at ``path`` must have; none where several models fit or none does."""
+    owners = _owners(model, path)
+    below = [found for owner in owners for part in path[-1:] for found in _models_of(owner, part)]
+    if path and isinstance(path[-1], int):  # an item of a list: its model is what the list's field contains
+        below = [found for owner in _owners(model, path[:-1]) for found in _models_of(owner, path[-2])]
+    if len(below) != 1:
+        return []
+    return [field.alias or name for name, field in below[0].model_fields.items() if field.is_required()]
+
+
+def about_field(model: type[BaseModel] | None, path: Path) -> str | None:
+    """Return the description of a field; None where models differ about it."""
+    found = {
+        field.description
+        for owner in _owners(model, path)
+        for name, field in owner.model_fields.items()
+        if path and (field.alias or name) == path[-1]
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _owners(model: type[BaseModel] | None, path: Path) -> list[type[BaseModel]]:
+    """Return the models whose field the last part of a path is."""
+    models = [model] if model is not None else []
+    for part in path[:-1]:
+        below = [m for owner in models for m in _models_of(owner, part)]
+        models = below or models
+    return models
+
+
+def _aliases(model: type[BaseModel]) -> list[tuple[str, object]]:
+    return [(field.alias or name, (field.annotation, *field.metadata)) for name, field in model.model_fields.items()]
+
+
+def _models_of(model: type[BaseModel], part: str | int) -> list[type[BaseModel]]:
+    return [m for alias, annotation in _aliases(model) if alias == part for m in _models_in(annotation)]
+
+
+def _models_in(annotation: object) -> list[type[BaseModel]]:
+    from typing import get_args
+
+    from pydantic import BaseModel
+
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if isinstance(annotation, Later):
+        return _models_in(annotation.type)
+    inside = annotation if isinstance(annotation, tuple) else get_args(annotation)
+    return [m for argument in inside for m in _models_in(argument)]
+
+
+__all__ = ["about_field", "fields_at", "required_at"]
