@@ -292,7 +292,7 @@ def lowest(session: nox.Session) -> None:
 # Where a version of a library shows: reading command lines, help, completion, schemas, plugins, and one run.
 _TYPED = ("completion_verb", "help_layout", "plugins_verb", "reader", "schema_verb", "test_verb", "validate_verb")
 # Their libraries need newer versions of the core's own; they import them on use, and `isolated` tries them.
-_RAISING = ("gert-transport-mcp",)
+_RAISING = ("gert-mcp", "gert-transport-mcp")
 _TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
 _PYTEST = ("--import-mode=importlib", "-q", "-W", "error", "-o", "pythonpath=tests/support")
 

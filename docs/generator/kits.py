@@ -38,6 +38,7 @@ HOSTING_MODULES: Final = (
     "gert_core.hosting.host",
     "gert_core.hosting.looking",
     "gert_core.hosting.documents",
+    "gert_core.hosting.catalogue",
     "gert_core.hosting.hosted",
     "gert_core.hosting.views",
     "gert_core.hosting.past",

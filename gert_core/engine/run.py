@@ -152,7 +152,7 @@ class Run:
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
         self.facts = facts
         self.services = services
-        self.decisions = Decisions(facts.policies, services.journal.writer.encode)
+        self.decisions = Decisions(facts.policies, services.journal.writer.encode, actor=facts.actor)
         self.top: Run = self
         """The run that this is part of, for an included runbook; else the run itself."""
         self.outputs: OutputFiles | None = None

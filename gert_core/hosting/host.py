@@ -12,11 +12,13 @@ from gert_core.approvals import inbox
 from gert_core.documents.scenario import named_scenario
 from gert_core.engine.answering import answer as store_answers
 from gert_core.engine.answering import open_questions
+from gert_core.engine.cancelling import cancel as cancel_run
 from gert_core.engine.known_secrets import refuse_secrets
 from gert_core.engine.prepare import prepare
 from gert_core.engine.request import DRIFT, Request, Resume
 from gert_core.engine.resume.read import read_run
 from gert_core.engine.run import default_actor
+from gert_core.hosting.catalogue import Catalogue
 from gert_core.hosting.documents import Documents
 from gert_core.hosting.hosted import GRACE, HostedRun
 from gert_core.hosting.inbox import RECORDED, HostInbox
@@ -27,25 +29,28 @@ from gert_core.hosting.site import Site
 from gert_core.hosting.views import result_document
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.followers import Followers
-from gert_core.runs.lifecycle.stream import follow_events
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import ExitStack
 
-    from gert_core.api import ApprovalResponse, RunStore, TraceEvent
+    from gert_core.api import ApprovalResponse, RunStore
     from gert_core.engine.again import RunAgain
     from gert_core.engine.run import Run
     from gert_core.hosting.hosted import Prepare
     from gert_core.hosting.people import OnNotice
+    from gert_core.hosting.views import RunView
 
 LIMIT: Final = 8
 """How many runs may work at once in a host."""
+_CLOSED: Final = "the host was closed"
+_STOPPED: Final = 20.0
+"""Seconds in which a run that is cancelled has ended: what hangs is left after 12."""
 _AWAY: Final = 2.0
 """Seconds in which a run that only waits for people is suspended."""
 
 
-class Host(Documents, Looking):
+class Host(Catalogue, Documents, Looking):
     """Runs of one project, in this process.
 
     ``root`` is the project's directory, or any other: relative paths begin there, and programs are started there.
@@ -220,20 +225,34 @@ class Host(Documents, Looking):
             store_answers(found, values, by=by or self.actor, reject=reject, environ=self._site.environ)
             return [str(question["name"]) for question in found.missing]
 
-    def close(self, *, timeout: float = GRACE) -> None:
-        """End what runs here: suspend runs that only wait for people, cancel the others, and wait for them."""
+    def cancel(self, run_id: str, *, reason: str = "", by: str | None = None) -> RunView:
+        """Stop a run that is executed here or by another process: ``gert runs cancel``; return where it stands then."""
+        found = self.run(run_id).run_id
+        here = next((run for run in self._hosted() if run.run_id == found), None)
+        if here is not None:
+            here.cancel(f"{by or self.actor}: {reason}" if reason else by or self.actor)
+            here.wait(_STOPPED)
+            return self.run(found)
+        cancel_run(found, store=self._site.store, by=by or self.actor, reason=reason, environ=self._site.environ)
+        return self.run(found)
+
+    def close(self, *, timeout: float = GRACE, leaves: float = 0.0) -> None:
+        """End what runs here: suspend runs that only wait for people, cancel the others, and wait for them.
+
+        With ``leaves`` the steps that are executed now may take that many seconds to finish first.
+        """
         with self._lock:
             self._closed = True
-        until = time.monotonic() + timeout
+        until = time.monotonic() + timeout + leaves
         open_ = self._hosted()
         for hosted in open_:
             if hosted.waits:
                 hosted.suspend()
             else:
-                hosted.cancel("the host was closed")
+                hosted.cancel(_CLOSED, leaves=leaves)
         for hosted in open_:
-            if hosted.wait(_AWAY if hosted.leave.thrown and not hosted.stop.thrown else 0) is None:
-                hosted.cancel("the host was closed")
+            if hosted.leave.thrown and not hosted.stop.thrown and hosted.wait(_AWAY) is None:
+                hosted.cancel(_CLOSED)
         for hosted in open_:
             if hosted.wait(max(until - time.monotonic(), 0.0)) is None:
                 hosted.abandon()
@@ -280,7 +299,7 @@ class Host(Documents, Looking):
             view=self.run,
             document=lambda result: result_document(result, self.run),
             allowed=self._site.attachment,
-            events=self._events,
+            events=lambda run_id, after: self.events(run_id, after=after),
             since_last=self._site.since_last,
             over=self._forget,
         )
@@ -299,11 +318,6 @@ class Host(Documents, Looking):
             hosted.subscribe(people.on_notice)
         hosted.begin(begin)
         return hosted
-
-    def _events(self, run_id: str, after: int) -> Iterator[TraceEvent]:
-        """Yield the events that the trace of a run has behind a number."""
-        with find_run(self._site.store, run_id) as stored:
-            yield from follow_events(stored, since_seq=after)
 
     def _forget(self, hosted: HostedRun) -> None:
         with self._lock:

@@ -117,8 +117,15 @@ class HostedRun:
         """Decline a question for a reason; False when it is not open any more."""
         return self.console.decline(question_id, reason, by=by)
 
-    def cancel(self, reason: str) -> None:
-        """Cancel the run; one that has not ended after 12 seconds is abandoned, and its programs are killed."""
+    def cancel(self, reason: str, *, leaves: float = 0.0) -> None:
+        """Cancel the run; one that has not ended after 12 seconds is abandoned, and its programs are killed.
+
+        With ``leaves`` the steps that are executed now may take that many seconds to finish first.
+        """
+        if leaves > 0:
+            self._pulse.after(leaves, lambda: self.cancel(reason))
+            self.progress.when_idle(lambda: self.cancel(reason))
+            return
         self._pulse.after(GRACE, self.abandon)
         self.stop.throw(reason)
 

@@ -59,6 +59,7 @@ class HostProgress(Progress):
         self._run: Run | None = None
         self._lock = threading.Lock()
         self._leaves = 0
+        self._idle: Callable[[], None] | None = None
         self._tickets: set[str] = set()
         self._loops: dict[str, float] = {}
 
@@ -71,6 +72,14 @@ class HostProgress(Progress):
     def leaves(self) -> int:
         """How many leaves have started and not ended."""
         return self._leaves
+
+    def when_idle(self, fn: Callable[[], None]) -> None:
+        """Call a function as soon as no leaf is executed, before the next one begins; at once if none is."""
+        with self._lock:
+            if self._leaves:
+                self._idle = fn
+                return
+        fn()
 
     @property
     def waiting(self) -> int:
@@ -168,6 +177,11 @@ class HostProgress(Progress):
         if step.leaf and not step.loop:
             with self._lock:
                 self._leaves = max(self._leaves - 1, 0)
+                idle = None if self._leaves else self._idle
+                if idle is not None:
+                    self._idle = None
+            if idle is not None:
+                idle()
 
 
 __all__ = ["HostProgress", "NoticeSink"]

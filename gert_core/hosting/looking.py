@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gert_core.api.store_records import RunQuery
 from gert_core.approvals import inbox
 from gert_core.documents.project import DEFAULT_TRACES
+from gert_core.hosting.inbox import RECORDED
 from gert_core.hosting.views import RunView, TicketView
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.stream import follow_events
@@ -33,6 +34,13 @@ class Looking:
     def approval(self) -> str | None:
         """The approval provider that the project names."""
         return None if self._site.project is None else self._site.project.model.approvals.provider
+
+    @property
+    def suspending_approval(self) -> str:
+        """The approval provider of runs that must not wait for people here: the project's, or the inbox."""
+        named = self.approval
+        known = {} if named is None else self._site.registry.approval_providers()
+        return named if named in known and not known[named].blocking else RECORDED
 
     @property
     def traces(self) -> Path | None:
@@ -70,6 +78,16 @@ class Looking:
             yield from follow_events(
                 stored, since_seq=after, follow=True, through_suspend=True, sleep=sleep, followers=self._followers
             )
+
+    def events(self, run_id: str, *, after: int = 0) -> Iterator[TraceEvent]:
+        """Yield the events that the trace of a run has behind number ``after``."""
+        with find_run(self._site.store, run_id) as stored:
+            yield from follow_events(stored, since_seq=after)
+
+    def lines(self, run_id: str) -> Iterator[bytes]:
+        """Yield the lines of a run's trace, exactly as they are kept."""
+        with find_run(self._site.store, run_id) as stored:
+            yield from stored.lines()
 
     def tickets(self, *, status: str | None = "pending") -> Iterator[TicketView]:
         """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""

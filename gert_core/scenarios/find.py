@@ -127,13 +127,14 @@ def _below(directory: Path, warnings: list[str]) -> Iterator[Path]:
             continue
         for stem in _directories(Path(folder, DIRECTORY)):
             beside = [Path(folder, stem.name + suffix) for suffix in _SUFFIXES]
-            runbooks = [file for file in beside if _is_runbook(file)]
+            runbooks = [file for file in beside if is_runbook(file)]
             if not runbooks and any(_is_scenario(entry) for entry in _directories(stem)):
                 warnings.append(f"{stem} contains scenarios, but there is no runbook {beside[0]}")
             yield from runbooks
 
 
-def _is_runbook(file: Path) -> bool:
+def is_runbook(file: Path) -> bool:
+    """Return whether a file is a runbook, by the line that says so."""
     if not file.is_file():
         return False
     try:
@@ -179,6 +180,7 @@ __all__ = [
     "candidates_for",
     "candidates_of",
     "find_runbooks",
+    "is_runbook",
     "runbook_of_scenario",
     "scenarios_directory",
 ]

@@ -10,6 +10,7 @@ from repository import ROOT, member_directories, project_of
 LIBRARIES = {"gert-http", "gert-jsonrpc"}
 BUNDLE = "gert"
 APART = {
+    "gert-mcp",
     "gert-notify-pagerduty",
     "gert-notify-slack",
     "gert-notify-webhook",
@@ -17,8 +18,10 @@ APART = {
     "gert-transport-mcp",
 }
 """Plugins that need more than most people have; extras of the bundle bring them."""
-SURFACES = {"gert-outcomes", "gert-watch"}
+SURFACES = {"gert-mcp", "gert-outcomes", "gert-watch"}
 """Plugins that are a command, and called after it."""
+PROGRAMS = {"gert-mcp"}
+"""Surfaces that other programs start, by a program of their own."""
 KINDS = "step|store|transport|approval|input|signature|notify|policy|tools|command"
 
 CORE_PROJECT = project_of(ROOT)["project"]
@@ -100,8 +103,12 @@ def test_every_dependency_of_a_member_has_a_lower_bound(directory):
 
 @members
 def test_only_the_bundle_brings_the_core_s_command_again(directory):
-    """Installers of applications offer the commands of what was asked for, not those of its dependencies."""
-    expected = CORE_PROJECT["scripts"] if directory.name == BUNDLE else None
+    """Installers of applications offer the commands of what was asked for, not those of its dependencies.
+
+    A surface that other programs start has one of its own, called after it.
+    """
+    own = {directory.name: f"{directory.name.replace('-', '_')}.script:main"} if directory.name in PROGRAMS else None
+    expected = CORE_PROJECT["scripts"] if directory.name == BUNDLE else own
     assert project_of(directory)["project"].get("scripts") == expected
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gert_core.contracts import risk
+from gert_core.governance.people import is_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """The decisions of one run; steps with the same contract share theirs, only the step's id differs."""
+    """The decisions of one run; steps with the same contract share theirs, only the step's id differs.
 
-    __slots__ = ("_encode", "_found", "_policies")
+    An agent that starts a run never approves it, whatever the rules say.
+    """
 
-    def __init__(self, policies: Policies, encode: Callable[[Mapping[str, object]], bytes]) -> None:
+    __slots__ = ("_agent", "_encode", "_found", "_policies")
+
+    def __init__(self, policies: Policies, encode: Callable[[Mapping[str, object]], bytes], *, actor: str) -> None:
         self._policies = policies
+        self._agent = is_agent(actor)
         self._encode = encode
         self._found: dict[tuple[Path, str | None], tuple[Decision, bytes, bytes]] = {}
 
@@ -53,6 +58,8 @@ class Decisions:
         return self._encoded(execution.contract, decision)
 
     def _encoded(self, contract: Contract, decision: Decision) -> tuple[Decision, bytes, bytes]:
+        if self._agent and decision.needs_approval:
+            decision = replace(decision, exclude_actor=True)
         resolved = self._encode({"resolved_contract": contract.to_json(), "writing": contract.writing})
         return decision, resolved[1:], self._encode(decision.to_json())[1:]
 

@@ -1,0 +1,87 @@
+"""What there is for hosts to offer: the runbooks, tools and scenarios of a project, and the schemas of documents."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gert_core.api.data import Json
+    from gert_core.explain.tools import ToolEntry
+    from gert_core.hosting.site import Site
+    from gert_core.scenarios.find import ScenarioCandidate
+
+_SUFFIXES: Final = (".yaml", ".yml")
+
+
+class Catalogue:
+    """The documents below the root of a host."""
+
+    _site: Site
+
+    @property
+    def root(self) -> Path:
+        """The directory of the host, as it is resolved."""
+        return self._site.root
+
+    def documents(self) -> Iterator[Path]:
+        """Yield every YAML file below the root in a stable order; hidden directories and links to others are left out.
+
+        A link to a file is followed if that is below the root too.
+        """
+        for folder, names, files in os.walk(self._site.root):
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for name in sorted(files):
+                path = Path(folder) / name
+                if name.endswith(_SUFFIXES) and (not path.is_symlink() or self._is_below(path)):
+                    yield path
+
+    def runbooks(self) -> Iterator[Path]:
+        """Yield the runbooks below the root, by the line that says that they are one; they may be wrong."""
+        from gert_core.scenarios.find import is_runbook
+
+        return (path for path in self.documents() if is_runbook(path))
+
+    def tools(self, directory: str | Path = ".") -> list[ToolEntry]:
+        """Return the tools that a runbook in a directory can list, with their actions: ``gert tools list``."""
+        from gert_core.explain.tools import tool_entries
+
+        base = self._site.path(directory)
+        project = self._site.project_of(base / "runbook.yaml")
+        registry = self._site.registry_of(project)
+        return list(tool_entries(registry=registry, project=project, base=base, environ=self._site.environ))
+
+    def scenarios(self, runbook: str | Path) -> list[ScenarioCandidate]:
+        """Return the scenarios of a runbook, by name."""
+        from gert_core.scenarios.find import candidates_of
+
+        return candidates_of(self._site.path(runbook))
+
+    def schema(self, kind: str) -> dict[str, Any]:
+        """Return the JSON Schema of a kind of document with every usable step type: ``gert schema``."""
+        from gert_core.documents.model_hints import suggest
+        from gert_core.documents.schema import KINDS, json_schema
+
+        if kind not in KINDS:
+            hint = suggest(kind, KINDS) or f"the kinds are {', '.join(KINDS)}"
+            raise UsageError(f"there is no schema for {kind!r}", hint=hint)
+        return json_schema(kind, self._site.registry.step_types())
+
+    def remember(self, key: str, value: Json) -> None:
+        """Keep a document for all hosts of the store under a key, a SHA-256 in hex."""
+        self._site.store.ledger().put(key, value)
+
+    def remembered(self, key: str) -> Json:
+        """Return the document that was kept under a key; None when there is none."""
+        return self._site.store.ledger().get(key)
+
+    def _is_below(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self._site.root)
+
+
+__all__ = ["Catalogue"]

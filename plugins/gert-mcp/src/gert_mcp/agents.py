@@ -1,0 +1,183 @@
+"""What agents can do here: run what is served, look at runs, resume and cancel their own; never decide for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from gert_core.api import ErrorKind, UsageError
+from gert_mcp.asking import ask_people
+from gert_mcp.books import Books, not_exposed
+from gert_mcp.callers import principal_of
+from gert_mcp.replies import answer_run
+from gert_mcp.roots import Roots
+from gert_mcp.running import Runs
+from gert_mcp.shown import shown_result, shown_run, shown_trace
+from gert_mcp.tools import opaque
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mcp.server.context import ServerRequestContext
+    from mcp_types import CallToolRequestParams, CallToolResult
+
+    from gert_core.hosting import Host, RunView
+    from gert_mcp.books import ServedBook
+    from gert_mcp.callers import Caller
+    from gert_mcp.command import ServerOptions
+
+
+class AgentCall(Struct, frozen=True, kw_only=True):
+    """One call of a tool."""
+
+    ctx: ServerRequestContext[Any, Any]
+    params: CallToolRequestParams
+    caller: Caller
+
+
+class Served:
+    """Everything that one server serves."""
+
+    def __init__(self, wanted: ServerOptions, environ: Mapping[str, str]) -> None:
+        self.wanted = wanted
+        self.roots = Roots(wanted, environ)
+        self.books = Books(self.roots, wanted)
+        self.runs = Runs()
+        self.principal = principal_of(wanted.token if wanted.transport == "http" else None)
+
+    async def start(
+        self, call: AgentCall, book: ServedBook, *, inputs: Mapping[str, Any], mode: str | None, key: str | None
+    ) -> CallToolResult:
+        """Run a runbook for a caller, and return how it ended or what it waits for."""
+        mode = self.wanted.modes[0] if mode is None else mode
+        if mode not in self.wanted.modes:
+            told = ", ".join(self.wanted.modes)
+            raise UsageError(f"mode {mode!r} is not served here", kind=ErrorKind.NOT_SERVED, hint=f"there is {told}")
+        if secret := sorted(name for name in inputs if name in book.inputs and book.inputs[name].secret):
+            raise UsageError(
+                f"input {secret[0]!r} is a secret, which no agent gives",
+                hint="give it `from:` a variable of the server, or a person runs the runbook",
+            )
+        begun = await self.runs.begin(book.host, book.path, call.caller, inputs=inputs, mode=mode, key=key)
+        if isinstance(begun, str):
+            return answer_run(await self.look_at(call, begun, wait=0.0, after=None))
+        found = await self.runs.watch(call.ctx, begun)
+        return answer_run(await self._asked(call, book.host, found, hide=book.opaque))
+
+    async def resume(self, call: AgentCall, run_id: str) -> dict[str, Any]:
+        """Resume a run of the caller's."""
+        host, view = await self.runs.work(self.own, call.caller, run_id)
+        hide = await self.runs.work(self._is_opaque, view)
+        begun = await self.runs.resume(host, view.run_id, call.caller)
+        if isinstance(begun, dict):
+            return shown_run(begun, hide=hide, url=self.wanted.approve_url)
+        return await self._asked(call, host, await self.runs.watch(call.ctx, begun), hide=hide)
+
+    async def cancel(self, call: AgentCall, run_id: str) -> dict[str, Any]:
+        """Cancel a run of the caller's."""
+        host, view = await self.runs.work(self.own, call.caller, run_id)
+        stands = await self.runs.work(host.cancel, view.run_id, reason="gert_cancel", by=call.caller.actor)
+        return {"run_id": stands.run_id, "status": stands.status}
+
+    async def look_at(self, call: AgentCall, run_id: str, *, wait: float, after: int | None) -> dict[str, Any]:
+        """Return a run as it stands, after it has stopped or the time is up."""
+        live = self.runs.live(run_id)
+        if live is not None and wait:
+            await self.runs.watch(call.ctx, live, seconds=wait)
+        host, view = await self.runs.work(self._visible, call.caller, run_id)
+        hide = await self.runs.work(self._is_opaque, view)
+        found = shown_run(await self.runs.work(view.to_json), hide=hide, url=self.wanted.approve_url)
+        if after is not None and not hide:
+            found["events"] = await self.runs.work(shown_trace, host, view, after)
+        return found
+
+    def list_runs(self, caller: Caller, limit: int, runbook: str | None, status: str | None) -> list[dict[str, Any]]:
+        """Return the runs that a caller may see, the newest first."""
+        found: list[dict[str, Any]] = []
+        for host in self.roots:
+            for view in host.runs(runbook=runbook, status=status):
+                if len(found) >= limit * len(self.roots.hosts):
+                    break
+                if self._may_see(caller, view):
+                    found.append(shown_result(view))
+        return sorted(found, key=lambda one: str(one.get("started") or ""), reverse=True)[:limit]
+
+    def explain(self, path: str, step: str | None) -> list[dict[str, object]]:
+        """Explain the steps of a runbook."""
+        host, file = self.roots.locate(path)
+        book = self.books.at(host, file)
+        if book.opaque:
+            raise opaque(book.label)
+        return [one.to_json() for one in host.explain(file, step)]
+
+    def refuse_hidden_below(self, directory: Path) -> None:
+        """Refuse a directory with a runbook that is not served, or whose steps are not shown."""
+        for path, book in self.books.look().items():
+            if path.is_relative_to(directory):
+                if book.hidden:
+                    raise not_exposed(book.label)
+                if book.opaque:
+                    raise opaque(book.label)
+
+    def trace(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
+        """Return a run whose trace a caller may read."""
+        host, view = self._visible(caller, run_id)
+        if self._is_opaque(view):
+            raise opaque(str(view.run_id))
+        return host, view
+
+    def visible(self, caller: Caller, run_id: str) -> dict[str, Any]:
+        """Return the document of a run that a caller may see."""
+        _, view = self._visible(caller, run_id)
+        return shown_run(view.to_json(), hide=self._is_opaque(view), url=self.wanted.approve_url)
+
+    async def _asked(self, call: AgentCall, host: Host, found: dict[str, Any], *, hide: bool) -> dict[str, Any]:
+        """Return the result of a run, when the client has been told where people answer."""
+        shown = shown_run(found, hide=hide, url=self.wanted.approve_url)
+        again = await ask_people(self, call, host, shown)
+        return shown if again is None else shown_run(again, hide=hide, url=self.wanted.approve_url)
+
+    def own(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
+        """Return a run that a caller may manage."""
+        host, view = self._visible(caller, run_id)
+        if not self.wanted.manage_all:
+            caller.refuse_others(view)
+        return host, view
+
+    def _visible(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
+        host, view = self.roots.find_run(run_id)
+        if not self._may_see(caller, view):
+            raise not_exposed(f"the runbook of run {view.run_id}")
+        return host, view
+
+    def _may_see(self, caller: Caller, view: RunView) -> bool:
+        return caller.owns(view) or not self.books.hides(_runbook(view))
+
+    def _is_opaque(self, view: RunView) -> bool:
+        """Return whether the steps of a run are not shown: as its runbook said when it began, or says now."""
+        book = self.books.look().get(_path(view)) if _runbook(view) is not None else None
+        return (book is not None and book.opaque) or said_opaque(view)
+
+
+def said_opaque(view: RunView) -> bool:
+    """Return whether a run's own record says that it is opaque; one that cannot be read counts as that."""
+    if view.state is None:
+        return True
+    extensions = view.state.facts.get("extensions")
+    setting = extensions.get("x-mcp") if isinstance(extensions, dict) else None
+    return setting is not None and (not isinstance(setting, dict) or setting.get("opaque", False) is not False)
+
+
+def _runbook(view: RunView) -> object:
+    return None if view.state is None else view.state.facts.get("runbook_path")
+
+
+def _path(view: RunView) -> Path:
+    from pathlib import Path
+
+    return Path(str(_runbook(view)))
+
+
+__all__ = ["AgentCall", "Served"]
