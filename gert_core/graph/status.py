@@ -46,17 +46,17 @@ def with_run(graph: Graph, info: RunInfo) -> Graph:
     """Return the graph with what became of each step in a run."""
     if info.state is None:
         return replace(graph, run_id=info.run_id, run_status=info.status)
-    numbered = {step.key for step in graph.walk() if sum(bool(block.included) for block in step.blocks) > 1}
+    numbered = numbered_steps(graph)
     found: dict[str, dict[str, str]] = {}
     counts: dict[tuple[str, bool], int] = {}
     for record in info.state.steps.values():
-        key, items = _place(record.key, numbered)
+        key, items = place_in(record.key, numbered)
         # A later round or visit replaces an earlier one; items of loops stand beside each other.
         found.setdefault(key, {})[items] = info.step_status(record)
         counts[key, bool(items)] = counts.get((key, bool(items)), 0) + 1
     asked = [str(ticket.get("step_key")) for ticket in info.state.tickets.values()]
     asking = [key for key, record in info.state.steps.items() if info.step_status(record) in _WAITING]
-    waiting = {_place(key, numbered)[0] for key in asked}
+    waiting = {place_in(key, numbered)[0] for key in asked}
     if not info.live:
         waiting |= _around((*asked, *asking), numbered)
     shown = {key: "waiting" if key in waiting else _worst(by_item) for key, by_item in found.items()}
@@ -71,11 +71,16 @@ def _around(keys: Iterable[str], numbered: set[str]) -> set[str]:
     found: set[str] = set()
     for key in keys:
         while key := parent_key(key):
-            found.add(_place(key, numbered)[0])
+            found.add(place_in(key, numbered)[0])
     return found
 
 
-def _place(key: str, numbered: set[str]) -> tuple[str, str]:
+def numbered_steps(graph: Graph) -> set[str]:
+    """Return the keys of the steps whose blocks are told apart by number: several runbooks are included there."""
+    return {step.key for step in graph.walk() if sum(bool(block.included) for block in step.blocks) > 1}
+
+
+def place_in(key: str, numbered: set[str]) -> tuple[str, str]:
     """Return the key that the graph has for a step key, and the labels of the items that it is in."""
     names: list[str] = []
     items = []
@@ -105,4 +110,4 @@ def _step(step: GraphStep, shown: Mapping[str, str], counts: Mapping[str, int]) 
     return replace(step, blocks=blocks, status=shown.get(step.key, ""), runs=counts.get(step.key, 0))
 
 
-__all__ = ["with_run"]
+__all__ = ["numbered_steps", "place_in", "with_run"]

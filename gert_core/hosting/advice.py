@@ -37,9 +37,13 @@ _FAILED: Final = {
 _DONE: Final = {"confirm": "yes", "checklist": "all"}
 """What says that everything is done; other kinds have no answer that could be suggested."""
 _FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED, ErrorKind.SECRET_LOST)
+_FLAGS: Final = {"--retry-failed": "retry_failed", "--yes": "yes", "--abort": "abort"}
 OR: Final = "or"
+"""The lead of a command that is taken instead of the one before it."""
 AND: Final = "and"
+"""The lead of one that is taken beside it."""
 THEN: Final = "then"
+"""The lead of one that is taken after it."""
 
 
 class NextStep(Struct, frozen=True, kw_only=True):
@@ -66,6 +70,31 @@ def next_steps_of(info: RunInfo) -> list[NextStep]:
     """Return what can be done about a run, the likeliest first; nothing for one that is over or cannot be resumed."""
     words = tuple(shlex.split(info.run.option))
     return [replace(step, command=(*step.command, *words)) if step.stored else step for step in _found(info)]
+
+
+def resume_options(step: NextStep) -> dict[str, Any] | None:
+    """Return what ``Host.resume`` takes to do a next step; None for one that does not resume its run.
+
+    Secret inputs, whose values no command shows, are the names in ``secrets``, which is not an option.
+    """
+    if step.command[:2] != ("gert", "resume"):
+        return None
+    found: dict[str, Any] = {"run_id": "", "reconcile": {}, "secrets": []}
+    words = iter(step.command[2:])
+    for word in words:
+        if word in _FLAGS:
+            found[_FLAGS[word]] = True
+        elif word == "--on-drift":
+            found["on_drift"] = next(words)
+        elif word == "--run":
+            found["run_id"] = next(words)
+        else:
+            name, _, value = next(words).rpartition("=")
+            if word == "--reconcile":
+                found["reconcile"][name] = value
+            elif word == "--var":
+                found["secrets"].append(name)
+    return found
 
 
 def _found(info: RunInfo) -> list[NextStep]:
@@ -213,4 +242,4 @@ def answer_command(run_id: str, key: str, questions: Iterable[dict[str, Any]]) -
     return words
 
 
-__all__ = ["AND", "OR", "THEN", "NextStep", "answer_command", "next_steps_of"]
+__all__ = ["AND", "OR", "THEN", "NextStep", "answer_command", "next_steps_of", "resume_options"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gert_core.api import Deadline, TraceEvent
+    from gert_core.api import Deadline, RunRow, TraceEvent
     from gert_core.hosting.site import Site
     from gert_core.runs.lifecycle.followers import Followers
 
@@ -62,6 +62,10 @@ class Looking:
         query = RunQuery(status=() if status is None else (status,), runbook=runbook, since=since)
         for row in islice(self._site.store.runs(query), limit):
             yield self.run(row.run_id)
+
+    def rows(self, *, limit: int | None = None) -> Iterator[RunRow]:
+        """Yield a row for each run of the store, the newest first, without reading more of it than the list needs."""
+        yield from islice(self._site.store.runs(RunQuery()), limit)
 
     def run(self, run_id: str) -> RunView:
         """Return a run by its id, the beginning of its id, or ``latest``."""

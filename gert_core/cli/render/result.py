@@ -133,16 +133,11 @@ def show_holds(holds: Sequence[Hold]) -> None:
 
 
 def show_next(steps: Sequence[NextStep], *, to: Callable[[str], None] = err) -> None:
-    """Print what can be done about a run next: the command to take first, then the others.
+    """Print what can be done about a run next: the command to take first, then the others."""
+    from gert_core.hosting.closing import next_lines
 
-    Of commands that differ only in what they state about steps, the first is whole.
-    """
-    first = next((step for step in steps if step.choice), None)
-    for number, step in enumerate(steps):
-        lead = "next" if number == 0 else step.lead
-        command = shlex.join(step.command) if not step.choice or step is first else f"…={step.choice}"
-        why = f"  # {step.why}" if len(steps) > 1 else ""
-        to(escape(f"  {lead:>4}: {command}{why}"))
+    for line in next_lines(steps):
+        to(escape(line))
 
 
 def show_following(run: StoredRun) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.render.terminal import escape
+from gert_core.hosting.closing import TAIL, last_lines
 from gert_core.kit.display import value_lines
 from gert_core.template.data import to_text
 
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _WIDTH: Final = 100
-_LINES_BEFORE: Final = re.compile(r"… (\d{1,9}) lines before")
-TAIL: Final = 8
-"""The number of lines that are shown of the output of a failed step."""
 
 
 def named(name: str, value: object, *, indent: str, mask: Callable[[str], str] = str) -> list[str]:
@@ -44,13 +41,4 @@ def tail(text: str, *, lines: int = TAIL) -> list[str]:
     return [f"… {before} line{'' if before == 1 else 's'} before", *rows] if before else rows
 
 
-def last_lines(text: str, *, lines: int = TAIL) -> tuple[list[str], int]:
-    """Return the last lines of a text, and how many it had before it was shortened, here or in the trace."""
-    rows = text.rstrip().splitlines()
-    known = _LINES_BEFORE.fullmatch(rows[0]) if rows else None
-    if known is not None:
-        del rows[0]
-    return rows[-lines:], len(rows) + (int(known[1]) if known is not None else 0)
-
-
-__all__ = ["TAIL", "last_lines", "named", "one_line", "tail"]
+__all__ = ["named", "one_line", "tail"]
