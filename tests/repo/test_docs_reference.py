@@ -22,6 +22,7 @@ SOURCES = [*core_modules(), *(f for d in member_directories() for f in sorted((d
 
 # Calls whose `kind` is something else than a kind of error.
 OTHER = {
+    "Notice",
     "Question",
     "Principal",
     "Evidence",

@@ -16,12 +16,13 @@ APART = {
     "gert-notify-webhook",
     "gert-store-postgres",
     "gert-transport-mcp",
+    "gert-tui",
 }
 """Plugins that need more than most people have; extras of the bundle bring them."""
-SURFACES = {"gert-mcp", "gert-outcomes", "gert-watch"}
+SURFACES = {"gert-mcp", "gert-outcomes", "gert-tui", "gert-watch"}
 """Plugins that are a command, and called after it."""
-PROGRAMS = {"gert-mcp"}
-"""Surfaces that other programs start, by a program of their own."""
+PROGRAMS = {"gert-mcp", "gert-tui"}
+"""Surfaces that are also a program of their own."""
 KINDS = "step|store|transport|approval|input|signature|notify|policy|tools|command"
 
 CORE_PROJECT = project_of(ROOT)["project"]
@@ -105,7 +106,7 @@ def test_every_dependency_of_a_member_has_a_lower_bound(directory):
 def test_only_the_bundle_brings_the_core_s_command_again(directory):
     """Installers of applications offer the commands of what was asked for, not those of its dependencies.
 
-    A surface that other programs start has one of its own, called after it.
+    Some surfaces have one of their own, called after them.
     """
     own = {directory.name: f"{directory.name.replace('-', '_')}.script:main"} if directory.name in PROGRAMS else None
     expected = CORE_PROJECT["scripts"] if directory.name == BUNDLE else own

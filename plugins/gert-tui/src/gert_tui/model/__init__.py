@@ -1,0 +1,1 @@
+"""What the screens show of a run, without anything of a screen."""

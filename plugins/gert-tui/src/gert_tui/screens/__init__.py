@@ -1,0 +1,1 @@
+"""The screens: lists, a run, pages of text and forms."""

@@ -1,0 +1,210 @@
+"""What waits for approval, in any run: what would be done, and the keys that approve and reject it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from gert_core.api import GertError
+from gert_core.kit.approval_screen import describe, name_of
+from gert_core.kit.display import readable_time
+from gert_tui.screens.base import GertScreen
+from gert_tui.screens.dialogs import Choose, Fill
+from gert_tui.screens.page import TextView
+from gert_tui.widgets.rows import RowsView
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from textual.app import ComposeResult
+
+    from gert_core.hosting import TicketView
+    from gert_tui.look import Look
+
+_EVERY = 1.0
+"""Seconds between two looks for tickets."""
+
+
+class _Tickets(RowsView):
+    """The tickets that are open."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(id="tickets")
+        self.look = look
+        self.tickets: list[TicketView] = []
+
+    @property
+    def selected(self) -> TicketView | None:
+        """The ticket at the cursor."""
+        return self.tickets[self.cursor] if self.cursor < len(self.tickets) else None
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self.tickets)
+
+    def parts(self, number: int) -> list[tuple[str, str]]:
+        """Return a ticket: risk, step, runbook, since when."""
+        request, spell = self.tickets[number].request, self.look.spell
+        risky = request.risk_level in ("high", "critical")
+        return [
+            (f"{self.look.icon('waiting')} ", "bold yellow"),
+            (f"{spell(request.risk_level):<9} ", "bold red" if risky else ""),
+            (f"{name_of(request)} of {spell(request.runbook_name)}  ", "bold"),
+            (f"{readable_time(request.created, clock=False)}  by {spell(request.requested_by)}  ", "dim"),
+            (spell(request.ticket_id), "dim"),
+        ]
+
+
+class ApprovalsScreen(GertScreen):
+    """Open tickets, and below them the one at the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "decide(True)", "approve; id and reason are asked, a critical step twice"),
+        Binding("x", "decide(False)", "reject; id and reason are asked"),
+        Binding("enter", "open", "open the run"),
+        Binding("q", "back", "back"),
+    ]
+    KEYS: ClassVar[str] = "y approve  x reject  Enter open the run  Tab details  Esc back  ? help"
+    name_shown = "approvals"
+
+    def __init__(self, ticket: str | None = None) -> None:
+        super().__init__()
+        self._wanted = ticket
+        self._looking = False
+
+    def body(self) -> ComposeResult:
+        """Yield the list and the request."""
+        yield Static("Approvals", id="head", markup=False)
+        yield _Tickets(self.gert.look)
+        yield TextView([], self.gert.look, id="request")
+
+    def on_mount(self) -> None:
+        """Look for tickets now, and again and again."""
+        self.query_one(_Tickets).add_class("body")
+        self.query_one("#request").add_class("body")
+        self.query_one(_Tickets).focus()
+        self._look()
+        self.set_interval(_EVERY, self._look)
+
+    def _look(self) -> None:
+        if self._looking or not self.is_current:
+            return
+        self._looking = True
+
+        def work() -> None:
+            found: list[tuple[TicketView, Mapping[str, Any] | None]] = []
+            try:
+                found = [(ticket, ticket.since_last) for ticket in self.gert.host.tickets()]
+            except GertError as error:
+                self.app.call_later(self.gert.say, str(error.message))
+            self.app.call_later(self._show, found)
+
+        self.gert.apart(work)
+
+    def _show(self, found: list[tuple[TicketView, Mapping[str, Any] | None]]) -> None:
+        self._looking = False
+        view = self.query_one(_Tickets)
+        before = [ticket.ticket_id for ticket in view.tickets]
+        self._since = {ticket.ticket_id: since for ticket, since in found}
+        view.tickets = [ticket for ticket, _ in found]
+        view.changed()
+        if self._wanted is not None:
+            at = next((n for n, one in enumerate(view.tickets) if one.ticket_id == self._wanted), None)
+            if at is not None:
+                view.move_to(at)
+                self._wanted = None
+        if before != [ticket.ticket_id for ticket in view.tickets] or not before:
+            self._describe()
+        told = f"Approvals: {len(view.tickets)}" if view.tickets else "Nothing waits for approval."
+        self.query_one("#head", Static).update(self.gert.drawn(told))
+
+    def on_rows_view_moved(self, message: RowsView.Moved) -> None:
+        """Show the request at the cursor."""
+        if message.view is self.query_one(_Tickets):
+            self._describe()
+
+    def _describe(self) -> None:
+        ticket = self.query_one(_Tickets).selected
+        page = self.query_one("#request", TextView)
+        if ticket is None:
+            page.set_lines([])
+            return
+        more = {"since last": _since(self._since.get(ticket.ticket_id))}
+        width = max(page.size.width, 30)
+        page.set_lines(list(describe(ticket.request, columns=width, more=more)))
+        page.cursor = 0
+
+    def action_open(self) -> None:
+        """Open the run of the ticket."""
+        ticket = self.query_one(_Tickets).selected
+        if ticket is not None:
+            self.gert.open_run(ticket.request.run_id)
+
+    def action_decide(self, approved: bool) -> None:
+        """Ask who decides and why; for a critical step ask once more; then decide."""
+        ticket = self.query_one(_Tickets).selected
+        if ticket is None:
+            self.gert.say("nothing waits for approval")
+            return
+        request = ticket.request
+        word = "Approve" if approved else "Reject"
+        told = [f"risk {request.risk_level}; writes {', '.join(request.contract.get('writes') or ()) or 'nothing'}"]
+        fields = [("who", "Your id", self.gert.host.actor), ("why", "Reason", "")]
+
+        def filled(found: dict[str, str] | None) -> None:
+            if found is None:
+                return
+            if approved and request.risk_level == "critical":
+                self._once_more(ticket, found)
+            else:
+                self._decide(ticket, approved, found)
+
+        title = f"{word} step {name_of(request)} of {request.runbook_name}"
+        check = _needs_id
+        self.app.push_screen(Fill(title, told, fields, button=word, check=check), filled)
+
+    def _once_more(self, ticket: TicketView, found: dict[str, str]) -> None:
+        def chosen(number: int | None) -> None:
+            if number == 1:
+                self._decide(ticket, True, found)
+
+        told = ["This step is critical: what it does cannot simply be taken back."]
+        options = ["No", f"Yes, approve {name_of(ticket.request)}"]
+        self.app.push_screen(Choose("Are you sure?", told, options), chosen)
+
+    def _decide(self, ticket: TicketView, approved: bool, found: dict[str, str]) -> None:
+        def work() -> None:
+            try:
+                self.gert.host.decide(
+                    ticket.ticket_id,
+                    approved=approved,
+                    approver=found["who"].strip(),
+                    reason=found["why"].strip() or None,
+                )
+            except GertError as error:
+                self.app.call_later(self.gert.show_error, "The answer was not taken", error)
+                return
+            said = f"{'approved' if approved else 'rejected'} {name_of(ticket.request)}"
+            self.app.call_later(self.gert.say, said)
+            self.app.call_later(self._look)
+
+        self.gert.apart(work)
+
+
+def _needs_id(found: dict[str, str]) -> str:
+    return "" if found["who"].strip() else "say who you are"
+
+
+def _since(since: Mapping[str, Any] | None) -> str:
+    """Return what is different from the last request of this step that was approved."""
+    if since is None:
+        return "this step was not approved before"
+    names = ", ".join(str(one.get("field")) for one in since.get("changed") or ())
+    who = ", ".join(since.get("approvers") or ())
+    told = f"changed: {names}" if names else "nothing changed"
+    return f"approved {readable_time(str(since.get('at')))}{f' by {who}' if who else ''}; {told}"
+
+
+__all__ = ["ApprovalsScreen"]

@@ -1,0 +1,212 @@
+"""Start a run: choose a runbook, fill in its inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Input, RadioSet, Static
+
+from gert_core.api import GertError
+from gert_tui.inputs import as_text, input_fields
+from gert_tui.screens.base import GertScreen
+from gert_tui.screens.question import Box, Radio
+from gert_tui.widgets.rows import RowsView
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.app import ComposeResult
+
+    from gert_tui.inputs import InputField
+    from gert_tui.look import Look
+
+
+class _Books(RowsView):
+    """The runbooks to choose from."""
+
+    def __init__(self, look: Look, root: Path) -> None:
+        super().__init__(id="books", classes="body")
+        self.look = look
+        self._root = root
+        self.paths: list[Path] = []
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self.paths)
+
+    def parts(self, number: int) -> list[tuple[str, str]]:
+        """Return one of them."""
+        path = self.paths[number]
+        return [(self.look.spell(str(path.relative_to(self._root))), "")]
+
+
+class StartScreen(GertScreen):
+    """A list of runbooks, then a form with the inputs of the one that was chosen.
+
+    ``at_once`` starts a run without the form when nothing is missing.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "choose the runbook"),
+        Binding("ctrl+s", "start", "start the run", priority=True),
+        Binding("ctrl+d", "dry", "toggle dry-run", priority=True),
+        Binding("d", "dry", "toggle dry-run"),
+        Binding("q", "back", "back"),
+    ]
+    KEYS: ClassVar[str] = "Enter choose  Tab next field  Ctrl-S start  Ctrl-D dry-run  Esc back"
+    name_shown = "start a run"
+
+    def __init__(
+        self, runbook: Path | None = None, given: dict[str, Any] | None = None, *, at_once: bool = False
+    ) -> None:
+        super().__init__()
+        self._runbook = runbook
+        self._given = given or {}
+        self._at_once = at_once
+        self._fields: list[InputField] = []
+
+    def body(self) -> ComposeResult:
+        """Yield the list and, empty, the form."""
+        yield Static("", id="head", markup=False)
+        yield _Books(self.gert.look, self.gert.host.root)
+        with Vertical(classes="dialog body", id="form"):
+            yield VerticalScroll(classes="fields", id="fields", can_focus=False)
+            with Horizontal(classes="buttons"):
+                yield Button(Text("[ Start ]"), id="start")
+                yield Button(Text("[ Back ]"), id="back")
+
+    def on_mount(self) -> None:
+        """Look for runbooks, or show the form of the one that is given."""
+        self.query_one("#form").display = False
+        self._head()
+        if self._runbook is not None:
+            self.query_one(_Books).display = False
+            self.gert.apart(lambda: self._read(self._runbook))
+            return
+        self.query_one(_Books).focus()
+        self.gert.apart(self._look)
+
+    def _head(self) -> None:
+        name = "choose a runbook" if self._runbook is None else self._runbook.name
+        self.query_one("#head", Static).update(self.gert.drawn(f"Start: {name}  [{self.gert.mode}]"))
+
+    def _look(self) -> None:
+        self.app.call_later(self._list, list(self.gert.host.runbooks()))
+
+    def _list(self, found: list[Path]) -> None:
+        view = self.query_one(_Books)
+        view.paths = found
+        view.changed()
+        if not found:
+            self.gert.say("there is no runbook below this directory")
+
+    def on_rows_view_chosen(self, message: RowsView.Chosen) -> None:
+        """Take the runbook that was clicked twice."""
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        """Show the form of the runbook at the cursor."""
+        view = self.query_one(_Books)
+        if view.display and view.cursor < len(view.paths):
+            self._runbook = view.paths[view.cursor]
+            self._head()
+            self.gert.apart(lambda: self._read(self._runbook))
+
+    def _read(self, runbook: Path | None) -> None:
+        assert runbook is not None  # noqa: S101 - it was chosen just now
+        try:
+            fields = input_fields(self.gert.host, runbook)
+        except GertError as error:
+            self.app.call_later(self._refuse, error)
+            return
+        self.app.call_later(self._ask, fields)
+
+    def _refuse(self, error: GertError) -> None:
+        self.app.pop_screen()
+        self.gert.show_error("It cannot be started", error)
+
+    def _ask(self, fields: list[InputField]) -> None:
+        self._fields = fields
+        if self._at_once and not any(field.missing and field.name not in self._given for field in fields):
+            self._start(self._given)
+            return
+        self.query_one(_Books).display = False
+        self.query_one("#form").display = True
+        place = self.query_one("#fields")
+        for number, field in enumerate(fields):
+            place.mount(Static(self.gert.drawn(field.label), markup=False))
+            place.mount(self._line(number, field))
+        if not fields:
+            place.mount(Static("It has no inputs.", markup=False))
+        self.call_after_refresh(self._focus_first)
+
+    def _focus_first(self) -> None:
+        boxes: list[Any] = [*self.query("#fields Input"), *self.query("#fields RadioSet"), *self.query("#fields Box")]
+        empty = [box for box in self.query("#fields Input").results(Input) if not box.value]
+        first: Any = next(iter(empty or boxes), self.query_one("#start", Button))
+        first.focus()
+
+    def _line(self, number: int, field: InputField) -> Input | RadioSet | Box:
+        given = self._given.get(field.name, field.default)
+        value = "" if given is None else as_text(given)
+        if field.type == "bool":
+            return Box(Text(field.name), value == "true", id=f"input-{number}")
+        if field.options:
+            spell = self.gert.look.spell
+            return RadioSet(*(Radio(Text(spell(one)), one == value) for one in field.options), id=f"input-{number}")
+        box = Input(value, id=f"input-{number}", password=field.secret, select_on_focus=False)
+        box.cursor_blink = False
+        return box
+
+    def _values(self) -> dict[str, Any]:
+        """Return what was filled in; what is as the runbook has it is left to the runbook."""
+        found: dict[str, Any] = {}
+        for number, field in enumerate(self._fields):
+            box = self.query_one(f"#input-{number}")
+            value: Any = None
+            if isinstance(box, Box):
+                value = "true" if box.value else "false"
+            elif isinstance(box, RadioSet):
+                value = field.options[box.pressed_index] if box.pressed_index >= 0 else ""
+            elif isinstance(box, Input):
+                value = box.value
+            if value != (field.default or "") and (value or field.name in self._given):
+                found[field.name] = value
+        return found
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go to the next field; behind the last one, to the button."""
+        if event.input.id == "search":
+            super().on_input_submitted(event)
+        else:
+            event.stop()
+            self.focus_next()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Start the run, or go back."""
+        if event.button.id == "start":
+            self.action_start()
+        else:
+            self.app.pop_screen()
+
+    def action_start(self) -> None:
+        """Start the run with what was filled in."""
+        if self._runbook is not None and self.query_one("#form").display:
+            self._start(self._values())
+
+    def _start(self, inputs: dict[str, Any]) -> None:
+        assert self._runbook is not None  # noqa: S101 - the form is there when it was chosen
+        at_once, self._at_once = self._at_once, False
+        again = (lambda: self._ask(self._fields)) if at_once else None
+        self.gert.start_run(self._runbook, inputs, mode=self.gert.mode, failed=again)
+
+    def action_dry(self) -> None:
+        """Toggle dry-run."""
+        self.gert.toggle_mode()
+        self._head()
+
+
+__all__ = ["StartScreen"]

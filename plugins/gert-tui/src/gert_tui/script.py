@@ -1,0 +1,15 @@
+"""The program ``gert-tui``, which is the command ``gert tui``."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+
+def main() -> None:
+    """Run ``gert tui`` with the words of this command line, and exit as it does."""
+    sys.argv[1:1] = ["tui"]
+    runpy.run_module("gert_core", run_name="__main__")
+
+
+__all__ = ["main"]
