@@ -390,7 +390,7 @@ def test_a_name_cannot_steer_the_terminal(project):
 
 def test_where_the_encoding_has_no_blocks_there_are_none(project):
     project.run("resolved", "é")
-    project.run("resolved", "é", ago=DAY * 2)
+    project.run("resolved", "é", ago=DAY * 2 + timedelta(minutes=5))  # as the first one, two days before
     environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = subprocess.run(
         [sys.executable, "-m", "gert_core", "outcomes"], cwd=project.root, env=environ, capture_output=True, check=True
