@@ -51,7 +51,10 @@ class Doubts:
         """Return the statuses that steps do not have where a condition ``holds``, or where it does not."""
         if not isinstance(text, str) or not may_test(text):
             return NOTHING
-        return tested(self.refs.compiled(text, condition=True).template)[0 if holds else 1]
+        compiled = self.refs.compiled(text, condition=True)
+        if compiled.tests is None:
+            compiled.tests = tested(compiled.template)
+        return compiled.tests[0 if holds else 1]
 
     def passed(self, step: StepNode) -> Excluded:
         """Return the statuses that steps do not have behind a step because a test of them would have ended the run."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.expressions import TemplateText
     from gert_core.validation.domain.facts import FactTable
     from gert_core.validation.domain.scalars import ScalarUse
+    from gert_core.validation.domain.tested import Excluded
 
 RETRY: Final = "retry_count"
 ATTEMPTS: Final = "attempts"
@@ -54,7 +55,7 @@ _NEVER: Final = frozenset(
 class CheckedTemplate:
     """A template text, compiled once: its references, or its error."""
 
-    __slots__ = ("compared", "error", "patterns", "references", "scalars", "template")
+    __slots__ = ("compared", "error", "patterns", "references", "scalars", "template", "tests")
 
     def __init__(self, text: object, *, condition: bool) -> None:
         self.template: Any = None
@@ -63,6 +64,8 @@ class CheckedTemplate:
         self.compared: Sequence[ComparedWord] = ()
         self.patterns: Sequence[TemplateError] = ()
         self.error: TemplateError | None = None
+        self.tests: tuple[Excluded, Excluded] | None = None
+        """What it excludes as a condition, where it is true and where it is false; found when it is first asked for."""
         try:
             self.template = compile_condition(text) if condition else compile_value(text)
             self.references = self.template.references()

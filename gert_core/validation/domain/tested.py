@@ -111,7 +111,7 @@ def _compared(name: str, args: tuple[Any, ...]) -> tuple[Excluded, Excluded]:
         rest = list(rest[0].items)
     found = _target(asked)
     if found is None or not all(isinstance(value, Const) for value in rest) or (name == "in" and rest == [*args[1:]]):
-        return both((_unclear(Items(args))[0],)), _unclear(Items(args))[1]
+        return _unclear(*args)
     target, word = found
     if word == "exit_code":
         return {target: _OTHERS}, NOTHING
@@ -145,10 +145,10 @@ def _trusted(target: Target, word: str) -> tuple[Excluded, Excluded]:
     return found, found
 
 
-def _unclear(node: Any) -> tuple[Excluded, Excluded]:
-    """Return the tests of an expression that is not understood: its author is trusted to test the right thing."""
+def _unclear(*nodes: Any) -> tuple[Excluded, Excluded]:
+    """Return the tests of expressions that are not understood: their author is trusted to test the right thing."""
     found: dict[Target, frozenset[str]] = {}
-    stack = [node]
+    stack = [*nodes]
     while stack:
         top = stack.pop()
         if isinstance(top, Path) and (asked := _target(top)) is not None:
