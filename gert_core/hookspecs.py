@@ -6,6 +6,9 @@ may return a list or yield; ``None`` means nothing to add. No hook stops at a fi
 none depends on the order of plugins. A function may leave out arguments it does not need.
 """
 
+# Longer than a module should be, on purpose: authors of plugins read one file from top to bottom, and the
+# reference page is written from it in this order. It defines nothing but hooks; several files would move them apart.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

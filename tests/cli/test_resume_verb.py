@@ -8,6 +8,7 @@ import signal
 
 import pytest
 from crash import Bench, Kill
+from gertproc import RESULT_FIELDS
 
 TOOL = """
 apiVersion: tool/v0
@@ -31,22 +32,6 @@ steps:
   - { id: write, type: tool, tool: shell, action: write }
   - { id: done, type: end, outcome: { category: resolved, code: fine, meta: { said: "{{ .said }}", n: 3 } } }
 """
-FIELDS = [
-    "run_id",
-    "runbook",
-    "mode",
-    "status",
-    "outcome",
-    "duration",
-    "trace",
-    "steps",
-    "outputs",
-    "failure",
-    "failures",
-    "pending",
-    "questions",
-    "next",
-]
 
 
 def make(root) -> Bench:
@@ -83,7 +68,7 @@ def test_resuming_a_completed_run_prints_its_result_and_executes_nothing(bench):
     again = bench.gert("resume", "--run", bench.run_id, "--json")
     assert again.returncode == 0
     one, two = json.loads(first.stdout), json.loads(again.stdout)
-    assert list(one) == list(two) == FIELDS
+    assert list(one) == list(two) == RESULT_FIELDS
     assert placeless(one) == placeless(two)
     assert one["outputs"] == {"said": "hello", "wrote": "written"}
     said = bench.gert("resume", "--run", bench.run_id, "--reconcile", "write=redo", "--ticket", "t-0").stdout

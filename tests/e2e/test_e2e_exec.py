@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from gertproc import RESULT_FIELDS
 from shell import Shell, chain_is_whole
 
 
@@ -38,22 +39,7 @@ SAY = "- { id: a, type: tool, tool: say, inputs: { text: hello } }"
 def test_json_is_one_document_with_the_agreed_fields(shell):
     shell.book(SAY, tools="say")
     result = shell.json("exec", "book.yaml")
-    assert list(result) == [
-        "run_id",
-        "runbook",
-        "mode",
-        "status",
-        "outcome",
-        "duration",
-        "trace",
-        "steps",
-        "outputs",
-        "failure",
-        "failures",
-        "pending",
-        "questions",
-        "next",
-    ]
+    assert list(result) == RESULT_FIELDS
     assert result["next"] == []
     first = result["steps"][0]
     assert float(first.pop("duration").removesuffix("s")) >= 0

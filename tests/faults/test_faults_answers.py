@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from asking import BOOK, TOOL
 from gert_approval_inbox.session import open_session
 from gertproc import Gert
 from users import gert_as
@@ -22,20 +23,6 @@ from gert_core.stores.directory import DirectoryRun
 
 RUNNER, APPROVER, GROUP = 54320, 54321, 54322
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="root can run gert as another user")
-BOOK = """\
-apiVersion: kernel/v0
-meta: { name: fix, governance: { rules: [{ effects: [network], action: require-approval }] } }
-tools: [box]
-steps:
-  - { id: act, type: tool, tool: box }
-  - { type: end, outcome: { category: resolved, code: acted } }
-"""
-TOOL = """\
-apiVersion: tool/v0
-meta: { name: box, transport: stdio }
-contract: { effects: [network], writes: [box] }
-actions: { do: { argv: [touch, done] } }
-"""
 
 
 class Desk:

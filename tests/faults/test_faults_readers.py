@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from asking import BOOK, TOOL
 from gertproc import Gert
 from users import NOBODY, gert_as
 
@@ -25,20 +26,6 @@ from gert_core.approvals.requests import ticket_id
 from gert_core.kit.files import MIB, UnreadableError, lines, open_file, read_file
 
 TERABYTE = 1 << 40
-BOOK = """\
-apiVersion: kernel/v0
-meta: { name: fix, governance: { rules: [{ effects: [network], action: require-approval }] } }
-tools: [box]
-steps:
-  - { id: act, type: tool, tool: box }
-  - { type: end, outcome: { category: resolved, code: acted } }
-"""
-TOOL = """\
-apiVersion: tool/v0
-meta: { name: box, transport: stdio }
-contract: { effects: [network], writes: [box] }
-actions: { do: { argv: [touch, done] } }
-"""
 
 
 @pytest.fixture

@@ -18,6 +18,24 @@ from warm import COMMAND
 if TYPE_CHECKING:
     from pathlib import Path
 
+RESULT_FIELDS = [
+    "run_id",
+    "runbook",
+    "mode",
+    "status",
+    "outcome",
+    "duration",
+    "trace",
+    "steps",
+    "outputs",
+    "failure",
+    "failures",
+    "pending",
+    "questions",
+    "next",
+]
+"""What ``exec --json`` and ``resume --json`` print, in this order."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
