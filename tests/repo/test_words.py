@@ -96,6 +96,17 @@ def test_function_docstrings_begin_with_a_verb(file):
     assert not [f"{name_of(file)}:{line}: {text}" for line, text in other_openings(ast.parse(file.read_text()))]
 
 
+def pages():
+    below = [*sorted((ROOT / "docs").rglob("*.md")), *(f for d in member_directories() for f in sorted(d.glob("*.md")))]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *below]
+
+
+@pytest.mark.parametrize("file", pages(), ids=name_of)
+def test_pages_have_no_words_of_courts_and_theatres(file):
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", file.read_text(), flags=re.DOTALL)
+    assert not re.findall(r"\bjudge[sd]?\b|\bverdicts?\b|\brehears\w+|\bwitness\w*|\bdoors?\b", text, re.IGNORECASE)
+
+
 @pytest.mark.parametrize("file", sources(), ids=name_of)
 def test_phrases_do_not_come_back(file):
     found = [
