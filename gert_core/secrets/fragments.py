@@ -39,15 +39,18 @@ def mask_pieces(text: str, forms: Collection[str]) -> str:
     return text
 
 
-def mask_ends(text: str, forms: Collection[str]) -> str:
-    """Replace the beginning of a secret at the end of ``text``, and the end of one at its beginning."""
+def mask_ends(text: str, forms: Collection[str], *, first: bool = True, last: bool = True) -> str:
+    """Replace the beginning of a secret at the end of ``text``, and the end of one at its beginning.
+
+    Only the ``first`` and the ``last`` part of a whole text have such an end: other parts are beside complete values.
+    """
     head = tail = 0
     for size in range(MINIMUM, min(FRAGMENT, len(text) + 1)):  # longer ones are found wherever they are
         end, begin = text[-size:], text[:size]
         for form in forms:
             if len(form) > size:
-                tail = size if form.startswith(end) else tail
-                head = size if form.endswith(begin) else head
+                tail = size if last and form.startswith(end) else tail
+                head = size if first and form.endswith(begin) else head
     if head + tail > len(text):
         return FRAGMENT_MASK
     before, after = (FRAGMENT_MASK if size else "" for size in (head, tail))

@@ -228,9 +228,12 @@ class Masker:
         out: list[str] = []
         done = 0
         for start, end, _ in self._choose(text):
-            out += (mask_pieces(text[done:start], self._masks), text[start:end])
+            # A value may begin as it ends: its beginning is not the end of another one that was cut off.
+            piece = mask_pieces(text[done:start], self._masks)
+            out += (mask_ends(piece, self._masks, first=not done, last=False), text[start:end])
             done = end
-        return mask_ends("".join((*out, mask_pieces(text[done:], self._masks))), self._masks)
+        piece = mask_pieces(text[done:], self._masks)
+        return "".join((*out, mask_ends(piece, self._masks, first=not done)))
 
     def hits(self, value: Any) -> int:
         """Count the occurrences of secrets that ``mask`` would replace in ``value``."""

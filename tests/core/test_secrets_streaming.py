@@ -81,3 +81,13 @@ def test_the_beginning_of_a_secret_at_the_end_is_hidden():
 def test_bytes_that_are_not_utf8_are_replaced_once():
     stream = MaskedStream(Masker(VALUES))
     assert stream.feed(b"a\xc3") + stream.feed(b"\xa4b\xff") + stream.feed(b"", final=True) == "aäb\ufffd"
+
+
+@pytest.mark.parametrize("value", ["hunter2-hunter2", "abcabcabc", "x9-secret-x9-secret-x9"])
+@pytest.mark.parametrize("text", ["{}\n", "{}", "a {}\n", "{} b", "{}{}", "{} {}"])
+def test_a_secret_that_begins_as_it_ends_leaves_nothing_behind(value, text):
+    masker = Masker({"TOKEN": value})
+    data = text.replace("{}", value).encode()
+    for cuts in ([], [2], [len(value)], list(range(1, len(data)))):
+        shown = masked(masker, data, cuts)
+        assert not any(value[at : at + 4] in shown for at in range(len(value) - 3)), (cuts, shown)
