@@ -43,7 +43,7 @@ class OnTui:
     async def type(self, text: str) -> OnTui:
         return await self.press(*("space" if char == " " else char for char in text))
 
-    async def until(self, *wanted: str | Callable[[], object], seconds: float = 30.0) -> OnTui:
+    async def until(self, *wanted: str | Callable[[], object], seconds: float = 12.0) -> OnTui:
         """Wait until texts are on the screen, or something holds."""
         end = time.monotonic() + seconds
         while not all(one in self.text if isinstance(one, str) else one() for one in wanted):

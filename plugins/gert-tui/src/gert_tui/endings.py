@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gert_core.hosting.advice import next_steps_of
@@ -36,7 +37,7 @@ def ending_lines(session: RunSession) -> list[str]:
         for number, failure in enumerate(result.get("failures") or ()):
             key = str(failure.get("step_key") or "")
             shown = session.model.steps.find(key)
-            place = (shown.file, shown.line) if shown is not None and shown.line else None
+            place = (_relative(shown.file, session.host.root), shown.line) if shown is not None and shown.line else None
             lines += failure_lines(failure, place, steps.get(key) if number < _DETAILED else None)
         if status == "cancelled" and view is not None and view.state is not None:
             lines.append(f"  cancelled by {view.state.result.get('reason')}")
@@ -53,6 +54,11 @@ def _outcome(outcome: Mapping[str, Any] | None, result: Mapping[str, Any], mode:
     for name, value in (outcome.get("meta") or {}).items():
         lines.append(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     return lines
+
+
+def _relative(file: str, root: Path) -> str:
+    path = Path(file)
+    return str(path.relative_to(root)) if path.is_relative_to(root) else file
 
 
 def _label(outcome: Mapping[str, Any]) -> str:

@@ -70,12 +70,8 @@ def _explained(step: Mapping[str, Any]) -> Iterator[str]:
     contract = step.get("contract") or {}
     yield "Contract:"
     for name in ("effects", "writes", "reads"):
-        origin = (step.get("origins") or {}).get(name)
-        said = (
-            f"  # {origin.get('source') or origin.get('from')}"
-            if isinstance(origin, dict) and any(origin.values())
-            else ""
-        )
+        origin = (step.get("origins") or {}).get(name) or {}
+        said = f"  # {origin['level']} {origin.get('name') or ''}".rstrip() if origin.get("level") else ""
         yield f"  {name}: {', '.join(map(str, contract.get(name) or ())) or 'none'}{said}"
     flags = [name if contract.get(name) else f"not {name}" for name in ("idempotent", "deterministic")]
     yield f"  {', '.join(flags)}"

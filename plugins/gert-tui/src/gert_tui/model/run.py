@@ -172,6 +172,11 @@ class RunModel:
         self.output.note(key, f"approval needed: ticket {data.get('ticket_id')}, risk {data.get('risk_level')}")
         self._waits(key)
 
+    def _responded(self, key: str, data: Mapping[str, Any], time: str) -> None:
+        who = data.get("approver_id")
+        why = f": {data['reason']}" if data.get("reason") else ""
+        self.output.note(key, f"{'approved' if data.get('approved') else 'rejected'} by {who}{why}")
+
     def _settled(self, key: str, data: Mapping[str, Any], time: str) -> None:
         self.tickets.pop(str(data.get("ticket_id")), None)
         self.output.note(
@@ -221,6 +226,11 @@ class RunModel:
         result = data.get("result") or {}
         self.status = str(result.get("status") or ("error" if "error" in data else self.status))
         self.outcome = result.get("outcome") or self.outcome
+        for failure in result.get("failures") or ():  # one that was not approved has not been executed: it is skipped
+            step = self.steps.find(str(failure.get("step_key") or ""))
+            if step is not None and step.status == "skipped":
+                step.status = "failed"
+                self.failed, self.skipped = self.failed + 1, self.skipped - 1
 
     def name_of(self, step: ShownStep | None, key: str) -> str:
         """Return how a step is called on the screen."""
@@ -248,6 +258,7 @@ _HANDLERS: Final[dict[str, Callable[[RunModel, str, Mapping[str, Any], str], Non
     EventType.STEP_ATTEMPT: RunModel._attempt,
     EventType.STEP_COMPLETE: RunModel._completed,
     EventType.APPROVAL_SUBMITTED: RunModel._submitted,
+    EventType.APPROVAL_RESPONSE: RunModel._responded,
     EventType.APPROVAL_RESOLVED: RunModel._settled,
     EventType.APPROVAL_VOID: RunModel._settled,
     EventType.QUESTION_ASKED: RunModel._question,

@@ -92,19 +92,22 @@ class ApprovalsScreen(GertScreen):
         if self._looking or not self.is_current:
             return
         self._looking = True
+        app = self.gert
 
         def work() -> None:
             found: list[tuple[TicketView, Mapping[str, Any] | None]] = []
             try:
-                found = [(ticket, ticket.since_last) for ticket in self.gert.host.tickets()]
+                found = [(ticket, ticket.since_last) for ticket in app.host.tickets()]
             except GertError as error:
-                self.app.call_later(self.gert.say, str(error.message))
-            self.app.call_later(self._show, found)
+                app.call_later(app.say, str(error.message))
+            app.call_later(self._show, found)
 
-        self.gert.apart(work)
+        app.apart(work)
 
     def _show(self, found: list[tuple[TicketView, Mapping[str, Any] | None]]) -> None:
         self._looking = False
+        if not self.is_mounted:
+            return
         view = self.query_one(_Tickets)
         before = [ticket.ticket_id for ticket in view.tickets]
         self._since = {ticket.ticket_id: since for ticket, since in found}
@@ -131,9 +134,8 @@ class ApprovalsScreen(GertScreen):
         if ticket is None:
             page.set_lines([])
             return
-        more = {"since last": _since(self._since.get(ticket.ticket_id))}
-        width = max(page.size.width, 30)
-        page.set_lines(list(describe(ticket.request, columns=width, more=more)))
+        told = f"since last: {_since(self._since.get(ticket.ticket_id))}"
+        page.set_lines([told, *describe(ticket.request, columns=max(page.size.width, 30))])
         page.cursor = 0
 
     def action_open(self) -> None:
@@ -175,22 +177,24 @@ class ApprovalsScreen(GertScreen):
         self.app.push_screen(Choose("Are you sure?", told, options), chosen)
 
     def _decide(self, ticket: TicketView, approved: bool, found: dict[str, str]) -> None:
+        app = self.gert
+
         def work() -> None:
             try:
-                self.gert.host.decide(
+                app.host.decide(
                     ticket.ticket_id,
                     approved=approved,
                     approver=found["who"].strip(),
                     reason=found["why"].strip() or None,
                 )
             except GertError as error:
-                self.app.call_later(self.gert.show_error, "The answer was not taken", error)
+                app.call_later(app.show_error, "The answer was not taken", error)
                 return
             said = f"{'approved' if approved else 'rejected'} {name_of(ticket.request)}"
-            self.app.call_later(self.gert.say, said)
-            self.app.call_later(self._look)
+            app.call_later(app.say, said)
+            app.call_later(self._look)
 
-        self.gert.apart(work)
+        app.apart(work)
 
 
 def _needs_id(found: dict[str, str]) -> str:

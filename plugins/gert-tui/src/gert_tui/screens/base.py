@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
@@ -87,7 +87,7 @@ class GertScreen(Screen[None]):
 
     def sought(self, text: str) -> None:
         """Show the next place of a text, or say that there is none."""
-        view = self.searched()
+        view = self._target or self.searched()
         if view is not None and not view.search(text, here=True) and text:
             self.gert.say(f"nothing here has {text!r}")
 
@@ -123,9 +123,4 @@ class GertScreen(Screen[None]):
             self.app.pop_screen()
 
 
-def rows_of(value: Any) -> RowsView:
-    """Return a list that a message came from."""
-    return cast("RowsView", value)
-
-
-__all__ = ["GertScreen"]
+__all__ = ["TINY", "GertScreen"]

@@ -36,16 +36,21 @@ class GoingOn:
 
         def chosen(number: int | None) -> None:
             if number == 1:
-                self._app.apart(self._cancel)
+                self._cancel()
 
         told = "Its programs are ended. gert resume, or r, resumes it later."
         self._app.push_screen(Choose(f"Cancel {self.session.run_id}?", [told], ["No", "Cancel the run"]), chosen)
 
     def _cancel(self) -> None:
-        try:
-            self._app.host.cancel(self.session.run_id, reason="on the screen")
-        except GertError as error:
-            self._app.call_later(self._app.show_error, "The run was not cancelled", error)
+        app, run_id = self._app, self.session.run_id
+
+        def work() -> None:
+            try:
+                app.host.cancel(run_id, reason="on the screen")
+            except GertError as error:
+                app.call_later(app.show_error, "The run was not cancelled", error)
+
+        app.apart(work)
 
     # -- resume --------------------------------------------------------------------------------------------------
 
@@ -102,16 +107,17 @@ class GoingOn:
 
     def _resume(self, options: Mapping[str, Any], inputs: Mapping[str, str]) -> None:
         more = {name: value for name, value in options.items() if name != "run_id"}
+        app, session = self._app, self.session
 
         def work() -> None:
             try:
-                self.session.resume(inputs=inputs, **more)
+                session.resume(inputs=inputs, **more)
             except GertError as error:
-                self._app.call_later(self._app.show_error, "The run was not resumed", error)
+                app.call_later(app.show_error, "The run was not resumed", error)
                 return
-            self._app.sessions[self.session.run_id] = self.session
+            app.sessions[session.run_id] = session
 
-        self._app.apart(work)
+        app.apart(work)
 
 
 __all__ = ["GoingOn"]

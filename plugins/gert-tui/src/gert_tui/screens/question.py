@@ -24,15 +24,25 @@ if TYPE_CHECKING:
 
 
 class Box(Checkbox):
-    """A check box that every terminal can draw."""
+    """A check box that every terminal can draw, without colours too."""
 
-    BUTTON_LEFT, BUTTON_INNER, BUTTON_RIGHT = "[", "x", "]"
+    BUTTON_LEFT, BUTTON_RIGHT = "[", "]"
+
+    @property
+    def BUTTON_INNER(self) -> str:  # type: ignore[override]  # noqa: N802 - Textual's name, whose mark differs in colour
+        """The mark of a box that is ticked."""
+        return "x" if self.value else " "
 
 
 class Radio(RadioButton):
-    """One of several, that every terminal can draw."""
+    """One of several, that every terminal can draw, without colours too."""
 
-    BUTTON_LEFT, BUTTON_INNER, BUTTON_RIGHT = "(", "*", ")"
+    BUTTON_LEFT, BUTTON_RIGHT = "(", ")"
+
+    @property
+    def BUTTON_INNER(self) -> str:  # type: ignore[override]  # noqa: N802 - Textual's name, whose mark differs in colour
+        """The mark of the one that is chosen."""
+        return "*" if self.value else " "
 
 
 class QuestionScreen(ModalScreen[bool]):

@@ -10,9 +10,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from gert_core.kit.escaping import wrap
 from gert_tui.endings import ending_lines
 from gert_tui.screens.asking import Asking
-from gert_tui.screens.base import GertScreen
+from gert_tui.screens.base import TINY, GertScreen
 from gert_tui.screens.going_on import GoingOn
 from gert_tui.screens.leaving import Leaving
 from gert_tui.widgets.bar import StatusBar
@@ -99,8 +100,10 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
 
     def _close_run(self) -> None:
         """Show how it ended below its output."""
+        width = max(self.output.size.width, TINY[0])
         for line in ending_lines(self.session):
-            self.session.model.output.note("", line)
+            for part in wrap(self.gert.look.spell(line), width):
+                self.session.model.output.note("", part)
         self._draw()
 
     def _draw(self) -> None:

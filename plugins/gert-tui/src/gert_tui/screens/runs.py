@@ -125,16 +125,17 @@ class RunsScreen(Leaving, GertScreen):
         if getattr(self, "_looking", False):
             return
         self._looking = True
+        app = self.gert
 
         def work() -> None:
             try:
-                rows = list(self.gert.host.rows(limit=MOST))
+                rows = list(app.host.rows(limit=MOST))
             except GertError as error:
-                self.app.call_later(self.gert.say, str(error.message))
+                app.call_later(app.say, str(error.message))
                 rows = []
-            self.app.call_later(self._show, rows)
+            app.call_later(self._show, rows)
 
-        self.gert.apart(work)
+        app.apart(work)
 
     def _show(self, rows: list[RunRow]) -> None:
         self._looking = False

@@ -84,17 +84,19 @@ class StartScreen(GertScreen):
         self._head()
         if self._runbook is not None:
             self.query_one(_Books).display = False
-            self.gert.apart(lambda: self._read(self._runbook))
+            self._read(self._runbook)
             return
         self.query_one(_Books).focus()
-        self.gert.apart(self._look)
+        app = self.gert
+
+        def work() -> None:
+            app.call_later(self._list, list(app.host.runbooks()))
+
+        app.apart(work)
 
     def _head(self) -> None:
         name = "choose a runbook" if self._runbook is None else self._runbook.name
         self.query_one("#head", Static).update(self.gert.drawn(f"Start: {name}  [{self.gert.mode}]"))
-
-    def _look(self) -> None:
-        self.app.call_later(self._list, list(self.gert.host.runbooks()))
 
     def _list(self, found: list[Path]) -> None:
         view = self.query_one(_Books)
@@ -113,16 +115,21 @@ class StartScreen(GertScreen):
         if view.display and view.cursor < len(view.paths):
             self._runbook = view.paths[view.cursor]
             self._head()
-            self.gert.apart(lambda: self._read(self._runbook))
+            self._read(self._runbook)
 
-    def _read(self, runbook: Path | None) -> None:
-        assert runbook is not None  # noqa: S101 - it was chosen just now
-        try:
-            fields = input_fields(self.gert.host, runbook)
-        except GertError as error:
-            self.app.call_later(self._refuse, error)
-            return
-        self.app.call_later(self._ask, fields)
+    def _read(self, runbook: Path) -> None:
+        """Read the inputs of a runbook, in a thread."""
+        app = self.gert
+
+        def work() -> None:
+            try:
+                fields = input_fields(app.host, runbook)
+            except GertError as error:
+                app.call_later(self._refuse, error)
+                return
+            app.call_later(self._ask, fields)
+
+        app.apart(work)
 
     def _refuse(self, error: GertError) -> None:
         self.app.pop_screen()

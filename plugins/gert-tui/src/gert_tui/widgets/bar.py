@@ -37,7 +37,7 @@ class StatusBar(Widget):
             parts.append(f"Risk: {self.look.spell(model.risk)}")
         counts = [f"{model.done} done", f"{len(model.running)} running", f"{model.failed} failed"]
         counts += [f"{model.skipped} skipped"] if model.skipped else []
-        parts += [", ".join(counts), f"Duration: {_duration(model.started, model.finished)}"]
+        parts += [f"Duration: {_duration(model.started, model.finished)}", ", ".join(counts)]
         if self.mode not in ("real", ""):
             parts.append(f"[{self.mode}]")
         return f" {self.look.bar} ".join([*parts, *([self.note] if self.note else [])])
