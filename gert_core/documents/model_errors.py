@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.documents.fields import NAME_PATTERN, TAG_PATTERN
 from gert_core.documents.model_fields import about_field, fields_at, required_at
-from gert_core.documents.model_hints import KINDS, choice_hint, field_hint, map_hint, missing_hint, tag_hint, type_hint
+from gert_core.documents.model_hints import (
+    KINDS,
+    MODELS,
+    choice_hint,
+    field_hint,
+    map_hint,
+    missing_hint,
+    tag_hint,
+    type_hint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -194,10 +203,12 @@ def _diagnostic(
         top = fields_at(model, path[:1]) if not base else []
         hint = field_hint(document.value, path, known, top=top, words=words)
     elif item.type in KINDS:
-        kinds = [KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
+        wanted = item.context.get("kinds") or [item.type]
+        kinds = [KINDS[kind] for kind in wanted]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
         hint = type_hint(kinds, item.value, name=str(path[-1]) if path else "")
-        hint = hint or map_hint(kinds, item.value, required=required_at(model, item.path))
+        if hint is None and not MODELS.isdisjoint(wanted):
+            hint = map_hint(item.value, required=required_at(model, item.path))
     elif item.type == "string_pattern_mismatch" and item.context.get("pattern") == TAG_PATTERN:
         rule, phase, hint = "tag-syntax", 2, tag_hint(item.value)
         message = f"{name} is not a tag: {_describe(item.value)}; a tag has lower-case letters, digits and `_.:/-`"

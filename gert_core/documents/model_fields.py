@@ -18,14 +18,10 @@ def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
 
 
 def required_at(model: type[BaseModel] | None, path: Path) -> list[str]:
-    """Return the names of the fields that a map at ``path`` must have; none where several models fit or none does."""
-    owners = _owners(model, path)
-    below = [found for owner in owners for part in path[-1:] for found in _models_of(owner, part)]
-    if path and isinstance(path[-1], int):  # an item of a list: its model is what the list's field contains
-        below = [found for owner in _owners(model, path[:-1]) for found in _models_of(owner, path[-2])]
-    if len(below) != 1:
-        return []
-    return [field.alias or name for name, field in below[0].model_fields.items() if field.is_required()]
+    """Return the names of the fields that a map at ``path`` must have; where several models fit, in the first one."""
+    below = _below(model, path) or _below(model, path[:-1])  # what a list or a map contains is the model of its items
+    first = below[0].model_fields if below else {}
+    return [field.alias or name for name, field in first.items() if field.is_required()]
 
 
 def about_field(model: type[BaseModel] | None, path: Path) -> str | None:
@@ -37,6 +33,11 @@ def about_field(model: type[BaseModel] | None, path: Path) -> str | None:
         if path and (field.alias or name) == path[-1]
     }
     return found.pop() if len(found) == 1 else None
+
+
+def _below(model: type[BaseModel] | None, path: Path) -> list[type[BaseModel]]:
+    """Return the models of the field that a path leads to."""
+    return [found for owner in _owners(model, path) for part in path[-1:] for found in _models_of(owner, part)]
 
 
 def _owners(model: type[BaseModel] | None, path: Path) -> list[type[BaseModel]]:

@@ -28,6 +28,9 @@ KINDS: Final = {
 }
 """What was expected, for errors about the type of a value."""
 
+MODELS: Final = frozenset({"model_type", "model_attributes_type"})
+"""The errors about a value that should be a map with fields of its own."""
+
 LONGEST_NAME: Final = 64
 """Longer names get no suggestion."""
 
@@ -93,9 +96,9 @@ def type_hint(kinds: list[str], value: object, *, name: str) -> str | None:
     return None
 
 
-def map_hint(kinds: list[str], value: object, *, required: list[str]) -> str | None:
+def map_hint(value: object, *, required: list[str]) -> str | None:
     """Return the map that was probably meant by a text: one with the fields that it must have."""
-    if not required or not isinstance(value, str) or not {KINDS["dict_type"], KINDS["model_type"]} & set(kinds):
+    if not required or not isinstance(value, str):
         return None
     plain = len(required) == 1 and re.fullmatch(r"[\w./-]{1,64}", value)
     return "write a map: {" + ", ".join(f"{name}: {value if plain else '...'}" for name in required) + "}"
@@ -185,6 +188,7 @@ def tag_hint(value: object) -> str | None:
 __all__ = [
     "KINDS",
     "LONGEST_NAME",
+    "MODELS",
     "choice_hint",
     "field_hint",
     "map_hint",

@@ -194,7 +194,8 @@ def _missing(request: Request, use: Use) -> Diagnostic | None:
         message = f"tool {use.tool.name!r} needs program {program!r}, which is not on PATH"
         if "/" in program:
             message = f"tool {use.tool.name!r} needs program {program!r}, which is not an executable file"
-        return _found(use, ErrorKind.NOT_FOUND, message, path=("meta",), hint="install it, or set `meta.binary`")
+        place = ("meta", "binary") if meta.binary else ("actions", use.action, "argv", 0)
+        return _found(use, ErrorKind.NOT_FOUND, message, path=place, hint="install it, or set `meta.binary`")
     return None
 
 

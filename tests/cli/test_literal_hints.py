@@ -409,6 +409,10 @@ def test_a_word_where_a_map_belongs_is_written_as_one(validate):
     rule, hint = validate.only(text)
     assert (rule, hint) == ("wrong-type", "write a map: {env: PATH}")
     assert validate(text.replace("[PATH]", "[{env: PATH}]")) == []
+    kept = STEP.replace("inputs", "artifacts: { log: out.txt }, inputs")
+    text = f"{HEAD}tools: [echo]\nsteps:\n{kept}{END}"
+    assert validate.only(text) == ("wrong-type", "write a map: {path: out.txt}")
+    assert validate(text.replace("log: out.txt", "log: {path: out.txt}")) == []
     evidence = "  - { id: m, type: manual, instructions: Look., required_evidence: [note] }\n"
     assert validate.only(f"{HEAD}steps:\n{evidence}{END}") == ("wrong-type", "write a map: {kind: ..., name: ...}")
 
@@ -496,3 +500,20 @@ def test_an_invalid_action_of_a_tool_that_is_listed_by_its_path_is_an_error_wher
     ]
     found = validate(text.replace("ACTION", "do"))
     assert [(one["rule"], one["severity"]) for one in found] == [("wrong-type", "warning")]
+
+
+def test_a_node_that_reads_what_another_one_sets_comes_after_it(validate):
+    node = "{ name: NAME, MORE steps: [{ id: NAME, type: tool, tool: echo, scope: NAME, inputs: { n: TEXT } }] }"
+    first = node.replace("NAME", "one").replace("MORE", "").replace("TEXT", "x")
+    other = node.replace("NAME", "two").replace("MORE", "depends_on: [one],").replace("TEXT", "x")
+    reads = node.replace("NAME", "three").replace("TEXT", "'{{ .two.out }}'")
+    text = f"{HEAD}tools: [echo]\nsteps:\n  - {{ id: d, type: dag, nodes: [{first}, {other}, {reads}] }}\n{END}"
+    rule, hint = validate.only(text.replace("MORE", ""))
+    assert (rule, hint) == (
+        "unresolved-variable",
+        'let `three` come after `two`, or use `.two.out | default ""`',
+    )
+    assert validate(text.replace("MORE", "depends_on: [two],")) == []
+    around = text.replace("MORE", "").replace("depends_on: [one]", "depends_on: [three]")
+    rule, hint = validate.only(around)
+    assert hint.startswith("move the step that sets it"), "the two would wait for each other"

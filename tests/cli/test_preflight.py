@@ -174,6 +174,13 @@ def test_a_trace_that_cannot_be_written_leaves_no_run(shell):
     assert shell.runs() == []
 
 
+def test_a_missing_program_is_shown_where_it_is_written(shell):
+    book(shell, GONE)
+    (found,) = shell.json("exec", "book.yaml", code=2)["error"]["diagnostics"]
+    line = (shell.root / found["file"]).read_text().splitlines()[found["line"] - 1]
+    assert line[found["column"] - 1 :].lstrip('"').startswith("no-such-program")
+
+
 RUNNER = "{ id: own, type: extension, extension: absent, contract: { effects: [], writes: [] } }"
 
 

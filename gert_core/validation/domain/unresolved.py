@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.validation.domain.concurrent import known_order
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.positions import common_list
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Environment
     from gert_core.validation.domain.facts import FactTable
+    from gert_core.validation.domain.positions import CommonList
     from gert_core.validation.domain.shapes import MissingMember
 
     Explanation = tuple[str, str, str | None]
@@ -160,10 +162,11 @@ class UnresolvedReferences:
                 f"`{shown}` is set by `{first.id}`, which runs only later",
                 f"move that step before this one; {_SECOND_ROUND.format(shown)}",
             )
+        order = _order_hint(common, around) if common is not None else None
         return (
             _RULE,
             f"`{shown}` is set by `{first.id}`, but on no path that leads here",
-            f'move the step that sets it before both paths, or use `{shown} | default ""`',
+            f'{order or "move the step that sets it before both paths"}, or use `{shown} | default ""`',
         )
 
     def _jumps_before(self, definer: StepNode, around: dict[Path, int]) -> bool:
@@ -194,6 +197,19 @@ class UnresolvedReferences:
 
 def _dotted(path: Sequence[str]) -> str:
     return "." + ".".join(path)
+
+
+def _order_hint(common: CommonList, around: dict[Path, int]) -> str | None:
+    """Return which block is to come after which, where a step's blocks have an order and these two have none."""
+    owner = next((step for step in common.block.steps if step.index == common.first == common.then), None)
+    if owner is None or not any(one.block is not None and one.block.after for one in owner.blocks):
+        return None
+    order = known_order(owner)
+    here = next((number for number, one in enumerate(owner.blocks) if one.path in around), None)
+    if order is None or here is None or here in order.before[common.arm]:
+        return None
+    ours, theirs = (owner.blocks[number].block for number in (here, common.arm))
+    return f"let `{ours.name}` come after `{theirs.name}`" if ours is not None and theirs is not None else None
 
 
 __all__ = ["UnresolvedReferences"]
