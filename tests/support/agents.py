@@ -55,10 +55,8 @@ class Project(Lab):
     async def connected(self, *words: str, mode: str = LEGACY, **client: Any) -> Any:
         command, *arguments = self.words(*words)
         parameters = StdioServerParameters(command=command, args=arguments, env=self.environ, cwd=str(self.root))
-        info = Implementation(name="tester", version="1")
-        async with Client(
-            stdio_client(parameters, errlog=sys.stderr), mode=mode, client_info=info, cache=None, **client
-        ) as connected:
+        client.setdefault("client_info", Implementation(name="tester", version="1"))
+        async with Client(stdio_client(parameters, errlog=sys.stderr), mode=mode, cache=None, **client) as connected:
             yield connected
 
     @contextmanager

@@ -6,12 +6,13 @@ import logging
 import signal
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 from anyio import to_thread
 
 from gert_mcp.agents import Served
+from gert_mcp.input_lines import InputLines
 from gert_mcp.server import AgentServer
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ async def _stdio(served: Served) -> int:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stop_by_signal, tasks.cancel_scope)
         tasks.start_soon(server.watch)
-        async with stdio_server() as (read, write):
+        lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.fileno()))
+        async with stdio_server(stdin=lines) as (read, write):
             await server.run(read, write, server.create_initialization_options())
         ended.set()
         tasks.cancel_scope.cancel()

@@ -1,0 +1,165 @@
+"""Over HTTP: both protocols, the checks of Host, Origin and token, many calls at once, runs that outlive a client."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+
+import anyio
+import httpx2
+import pytest
+from agents import BOTH, FIX, GATED, refused, structured
+from hosting import until
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+TOKEN = "a-token-that-is-long-enough"
+HOLD = '- { id: hold, type: tool, tool: hold, inputs: { until: "{{ .file }}" } }'
+SAY = '- { id: say, type: tool, tool: say, inputs: { text: "hi" } }'
+
+
+def post(url, **headers):
+    """The status of a plain request."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+    request = urllib.request.Request(url, json.dumps(body).encode(), given)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@BOTH
+def test_a_run_waits_for_a_person_and_goes_on(project, mode):
+    project.policy(GATED)
+    project.document("repair", FIX, tools="change", meta="inputs: { what: { type: string, default: disk } }")
+
+    async def talk(url):
+        async with Client(url, mode=mode, cache=None) as client:
+            assert "runbook_repair" in {tool.name for tool in (await client.list_tools()).tools}
+            run = structured(await client.call_tool("runbook_repair", {}))
+            project.approve(run["pending"][0]["ticket_id"])
+            return structured(await client.call_tool("gert_resume", {"run_id": run["run_id"]}))["status"]
+
+    with project.over_http() as url:
+        assert anyio.run(talk, url) == "completed"
+    assert project.path("changed").read_text() == "disk\n"
+
+
+def test_web_pages_and_foreign_names_are_refused_on_loopback(project):
+    with project.over_http() as url:
+        assert post(url) not in (401, 403, 421)
+        assert post(url, Host="evil.example.com") == 421
+        assert post(url, Origin="https://evil.example.com") == 403
+        assert post(url, Origin="http://127.0.0.1.evil.example.com") == 403
+
+
+def test_a_token_is_asked_for_and_is_the_caller(project):
+    project.policy(GATED)
+    project.document("repair", FIX, tools="change", meta="inputs: { what: { type: string, default: disk } }")
+
+    async def talk(url):
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as sender,
+            Client(streamable_http_client(url, http_client=sender), mode="legacy", cache=None) as client,
+        ):
+            run = structured(await client.call_tool("runbook_repair", {}))
+            return structured(await client.call_tool("gert_run", {"run_id": run["run_id"]}))
+
+    with project.over_http(GERT_MCP_KEY=TOKEN) as url:
+        assert post(url) == 401
+        assert post(url, Authorization=f"Bearer {TOKEN}x") == 401
+        assert post(url, Authorization=f"Basic {TOKEN}") == 401
+        run = anyio.run(talk, url)
+    assert "@token-" in run["actor"]
+
+    async def other(client):  # on stdio the caller is the user, who is not the holder of the token
+        return refused(await client.call_tool("gert_cancel", {"run_id": run["run_id"]}))["kind"]
+
+    assert project.talk(other) == "run_not_own"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--transport", "http", "--bind", "0.0.0.0:8765"), "can be reached from other machines"),
+        (("--transport", "ftp"), "--transport takes stdio or http"),
+        (("--bind", "here"), "--bind takes HOST:PORT"),
+        (("--modes", "replay"), "--modes takes"),
+        (("--root", "missing"), "is not a directory"),
+        (("--approve-url", "ftp://x"), "--approve-url takes"),
+        (("--token-env", "NOT_SET"), "which is not set"),
+        (("--manage", "some"), "--manage takes own or all"),
+        (("--frobnicate",), "--frobnicate"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(project, words, message):
+    done = project.gert("mcp", *words, code=2)
+    assert message in done.stderr
+
+
+def test_fifty_calls_at_once_are_held(project):
+    project.document("say", SAY, tools="say")
+    count = 50
+
+    async def talk(url):
+        found = []
+        async with Client(url, mode="legacy", cache=None, read_timeout_seconds=240) as client:
+
+            async def one(number):
+                verb, given = ("runbook_say", {}) if number % 2 else ("gert_validate", {"path": "say.yaml"})
+                found.append(structured(await client.call_tool(verb, given)))
+
+            async with anyio.create_task_group() as tasks:
+                for number in range(count):
+                    tasks.start_soon(one, number)
+        return found
+
+    with project.over_http() as url:
+        found = anyio.run(talk, url)
+    ended = [one["run_id"] for one in found if one.get("status") == "completed"]
+    assert len(set(ended)) == count // 2
+    assert sum(one.get("valid") is True for one in found) == count // 2
+
+
+def test_a_run_goes_on_when_its_client_goes_away(project):
+    project.document("wait", HOLD, tools="hold", meta="inputs: { file: { type: string, default: go } }")
+
+    async def look(url):
+        async with Client(url, mode="legacy", cache=None) as client:
+            (run,) = structured(await client.call_tool("gert_runs", {}))["runs"]
+            first = run["status"]
+            project.path("go").touch()
+            last = structured(await client.call_tool("gert_run", {"run_id": run["run_id"], "wait": 20}))
+            return first, last["status"]
+
+    with project.over_http() as url:
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {
+                "name": "runbook_wait",
+                "arguments": {},
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                },
+            },
+        }
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": "runbook_wait",
+        }
+        connection = http.client.HTTPConnection(url.split("/")[2])
+        connection.request("POST", "/mcp", json.dumps(body), headers)
+        until(project.path("go.pid").exists)
+        connection.close()
+        assert anyio.run(look, url) == ("running", "completed")
