@@ -93,3 +93,56 @@ def test_who_started_a_run_is_also_known_by_whose_its_directory_is(gert):
     said = gert("resume", "latest", "--json")
     assert said.document["status"] == "approval_pending", "alice approves what alice started"
     assert not (gert.root / "acted").exists()
+
+
+ASK = '  - {id: ask, type: approval, message: "Go on?"}\n'
+ACT = "  - {id: act, type: tool, tool: act}\n"
+ARMS = """\
+  - id: choose
+    type: branch
+    branches:
+      - {condition: "{{ CHOSEN }}", steps: [{id: ask, type: approval, message: m}]}
+      - {condition: "{{ true }}", steps: [{id: act, type: tool, tool: act}]}
+"""
+
+
+def ungoverned(root, steps: str) -> Gert:
+    made = Gert(root)
+    made.write(tool_act=TOOL, gate=f"apiVersion: kernel/v0\nmeta: {{name: gate}}\ntools: [act]\nsteps:\n{steps}{END}")
+    return made
+
+
+END = "  - {type: end, outcome: {category: resolved, code: acted}}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (ASK + ACT, ACT),
+        (ASK + ACT, ASK.replace("message", 'when: "{{ false }}", message') + ACT),
+        (ASK + ACT, ACT + ASK),
+        (ASK + ACT, ASK.replace("id: ask", "id: other") + ACT),
+        (ARMS.replace("CHOSEN", "true"), ARMS.replace("CHOSEN", "false")),
+    ],
+    ids=["removed", "skipped", "moved", "renamed", "another arm"],
+)
+def test_no_changed_runbook_goes_on_without_an_approval_that_its_step_asked_for(tmp_path, before, after):
+    gert = ungoverned(tmp_path, before)
+    waiting(gert, "gate.yaml", "olga")
+    ungoverned(tmp_path, after)
+    said = gert("resume", "--run", gert.run().name, "--on-drift", "allow", "--json")
+    assert (said.code, said.document["error"]["kind"]) == (1, "drift"), said.all
+    assert "without the approval of step" in said.document["error"]["message"]
+    assert not (tmp_path / "acted").exists()
+
+
+def test_a_changed_runbook_that_still_asks_goes_on_when_that_is_approved(tmp_path):
+    gert = ungoverned(tmp_path, ASK + ACT)
+    waiting(gert, "gate.yaml", "olga")
+    ungoverned(tmp_path, ASK + ACT.replace("id: act", "id: do_it"))
+    resume = ("resume", "--run", gert.run().name, "--on-drift", "allow", "--json")
+    ticket = gert(*resume).document["pending"][0]["ticket_id"]
+    assert gert("approve", ticket, "--as", "ann").code == 0
+    said = gert(*resume)
+    assert said.document["status"] == "completed", said.all
+    assert (tmp_path / "acted").exists()

@@ -16,6 +16,7 @@ from gert_core.documents.merge import UNKNOWN
 from gert_core.engine.journal import BRANCH
 from gert_core.engine.resume.lost_outputs import LostOutputs
 from gert_core.engine.resume.numbers import ONCE, Numbers, by_type, finished, numbers_of
+from gert_core.engine.resume.open_gates import OpenGates
 from gert_core.engine.resume.records import RecordedApproval, RecordedResult
 from gert_core.governance import Act, Decision
 from gert_core.runs.fold import Fold, failure_of
@@ -79,6 +80,7 @@ class Recorded:
         self._fold = Fold()
         self._lines = lines
         self.lost = LostOutputs(lines)
+        self.gates = OpenGates()
         self._events: dict[str, Numbers] = {}
         self._spent: dict[str, int] = {}
         """How many tickets of a step served an execution that is to be repeated."""
@@ -132,6 +134,7 @@ class Recorded:
                 self._void(str(void))
         if key is None:
             return
+        self.gates.take(event, key)
         known = self._events.get(key)
         if not isinstance(known, dict):
             known = self._events[key] = by_type(known)

@@ -124,6 +124,8 @@ class StepExecution:
                 render_scope(self, quiet=True)
                 return close_recorded(self, record)
             services.recorded.follow(self.frame.prefix, self.key)
+            if services.recorded.allow_drift:
+                services.recorded.gates.refuse_dropped(self)
         try:
             if not self._wanted():
                 return self._skip("when")
