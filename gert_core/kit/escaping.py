@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Final
 
 _INVISIBLE: Final = frozenset(
@@ -12,6 +14,7 @@ _INVISIBLE: Final = frozenset(
 """Characters that Python takes for printable although nothing is seen of them: fillers, blanks, joiners, selectors,
 and the mark of an object that is not there."""
 _PICTURES: Final = "\U0001f000"
+_COMMAND: Final = re.compile(r"^([ \t]*):(?=:)|##(?=\[)", re.MULTILINE)
 
 
 def is_visible(text: str) -> bool:
@@ -25,6 +28,13 @@ def escape(text: str, *, keep: str = "") -> str:
     What a tool printed or an input holds is data: none of it may steer the terminal or hide. The spelling is JSON's.
     """
     return text if is_visible(text) else "".join(c if is_visible(c) or c in keep else _escaped(c) for c in text)
+
+
+def without_commands(text: str) -> str:
+    """Spell out what GitHub, where it runs the command, takes for a command: two colons first, or `##[` anywhere."""
+    if ("::" not in text and "##[" not in text) or os.environ.get("GITHUB_ACTIONS") != "true":
+        return text
+    return _COMMAND.sub(lambda found: rf"{found[1]}\u003a" if found[1] is not None else r"#\u0023", text)
 
 
 def cells(text: str) -> int:
@@ -75,4 +85,4 @@ def _escaped(char: str) -> str:
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-__all__ = ["cells", "cut", "escape", "is_visible", "wrap"]
+__all__ = ["cells", "cut", "escape", "is_visible", "without_commands", "wrap"]

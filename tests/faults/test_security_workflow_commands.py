@@ -57,6 +57,17 @@ def test_no_data_is_a_command_for_github(gert, command):
         assert json.loads(said.out)["steps"]
 
 
+@pytest.mark.parametrize("command", ["watch ended.yaml --interval 1s --count 1", "outcomes", "outcomes --csv"])
+def test_no_data_is_a_command_for_github_in_commands_of_plugins(gert, command):
+    gert.write(
+        ended='apiVersion: kernel/v0\nmeta: { name: "::e" }\nsteps:\n  - { type: end, outcome: '
+        '{ category: resolved, code: "x ##[error]z" } }\n'
+    )
+    gert("exec", "ended.yaml")
+    said = gert(*command.split())
+    assert (said.code, "error]z" in said.out, commands(said.all)) == (0, True, []), said.all
+
+
 def test_elsewhere_it_is_shown_as_it_is(gert):
     gert("exec", "book.yaml", answers="x\n")
     assert "##[error]z" in gert("runs", "logs", "latest", GITHUB_ACTIONS="false").out

@@ -44,7 +44,6 @@ _ASCII: Final = str.maketrans(
     }
 )
 """What is written instead of gert's own marks where the encoding does not have them."""
-_COMMAND: Final = re.compile(r"^([ \t]*):(?=:)|##(?=\[)", re.MULTILINE)
 _LAYOUT: Final = str.maketrans("", "", "\n\t")
 
 
@@ -121,17 +120,9 @@ def escape_output(text: str, *, colour: bool) -> str:
     return "".join(part if number % 2 else escape(part, keep="\n\t") for number, part in enumerate(parts))
 
 
-def _without_commands(text: str) -> str:
-    """Spell out what GitHub, where it runs the command, takes for a command: two colons first, or `##[` anywhere."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        return text
-    return _COMMAND.sub(lambda found: rf"{found[1]}\u003a" if found[1] is not None else r"#\u0023", text)
-
-
 def write_text(stream: TextIO, text: str) -> None:
     """Write text to a stream; a character that its encoding does not have is replaced."""
-    if "::" in text or "##[" in text:
-        text = _without_commands(text)
+    text = escaping.without_commands(text)
     if (stream.encoding or "utf-8").lower() != "utf-8":  # standard error would not refuse it, but spell it out
         text = spelled(text, stream)
     try:

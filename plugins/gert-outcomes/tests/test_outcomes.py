@@ -416,3 +416,38 @@ def test_options_have_defaults():
     assert read(["--since=7d", "--html=a.html"]) == OutcomesOptions(since="7d", form="html", html=Path("a.html"))
     with pytest.raises(UsageError):
         read(["--step"])
+
+
+@pytest.mark.parametrize(
+    "form", [[], ["--json"], ["--csv"], ["--html", "page.html"], ["--steps", "--json"], ["--steps"]]
+)
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
+def test_a_time_that_is_no_number_is_none(project, seconds, form):
+    project.run(duration=seconds, waited=seconds, steps=[("a", "tool", "success", seconds, seconds)])
+    said = project(*form)
+    assert (said.code, "inf" in said.out, "nan" in said.out.lower()) == (0, False, False), said.err
+    if "--json" in form:
+        (book,) = said.document["runbooks"]
+        assert (book["duration"], book["waiting"]) == (None, None)
+
+
+@pytest.mark.parametrize("form", [[], ["--by", "week"], ["--html", "page.html"]])
+def test_runs_that_began_at_the_ends_of_the_calendar_are_shown(project, form):
+    project.run(began=datetime(1, 1, 2, tzinfo=UTC))
+    project.run(began=datetime(9999, 12, 31, 23, tzinfo=UTC))
+    assert project(*form).code == 0
+
+
+def test_the_category_beside_a_code_cannot_steer_the_terminal(project):
+    for number in (1, 2):
+        project.run(f"evil{number}\x1b[31m\nFORGED", "same")
+    said = project()
+    assert "\x1b" not in said.out
+    assert not [line for line in said.out.splitlines() if line.startswith("FORGED")]
+
+
+@pytest.mark.parametrize("name", [" =1+1", "\uff1d1+1", "\uff201"])
+def test_no_blank_or_wide_sign_makes_a_cell_a_formula(project, name):
+    project.run(runbook=name)
+    (row,) = csv.DictReader(io.StringIO(project("--csv").out))
+    assert row["runbook"] == f"'{name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import RunError, UsageError
@@ -192,13 +193,14 @@ def _known(texts: Iterable[str | None]) -> list[float]:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Return the seconds of a time as rows have it, such as ``1.804s``; None for what is not one."""
+    """Return the seconds of a time as rows have it, such as ``1.804s``; None for what is not one (``inf``, ``nan``)."""
     if text is None:
         return None
     try:
-        return float(text.removesuffix("s"))
+        seconds = float(text.removesuffix("s"))
     except ValueError:
         return None
+    return seconds if isfinite(seconds) else None
 
 
 def _before(run_id: str, since: str | None) -> bool:

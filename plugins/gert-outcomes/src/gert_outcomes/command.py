@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gert_core.api import UsageError
 from gert_core.kit.arguments import read_words
-from gert_core.kit.escaping import escape
+from gert_core.kit.escaping import escape, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -162,13 +162,14 @@ def _say(text: str) -> None:
     """Print on standard output; what its encoding does not have is spelled out."""
     if sys.stdout is not None:
         coding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        text = without_commands(text)
         sys.stdout.write(f"{text.encode(coding, 'backslashreplace').decode(coding)}\n")
         sys.stdout.flush()
 
 
 def _note(text: str) -> None:
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"{escape(text)}\n")
+        sys.stderr.write(f"{without_commands(escape(text))}\n")
         sys.stderr.flush()
 
 

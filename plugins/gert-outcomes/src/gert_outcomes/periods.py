@@ -30,7 +30,7 @@ class Division:
     def __init__(self, first: datetime, last: datetime) -> None:
         for size, label in _SIZES:
             self._size, self._label = size, label
-            self._begin = _MONDAY + (first - _MONDAY) // size * size
+            self._begin = _begin(first, size)
             self.count = (last - self._begin) // size + 1
             if self.count <= _MOST:
                 break
@@ -44,6 +44,14 @@ class Division:
         for number in range(self.count):
             moment = self._begin + number * self._size
             yield f"{moment:%Y-%m-%dT%H:%M:%SZ}", moment.strftime(self._label)
+
+
+def _begin(moment: datetime, size: timedelta) -> datetime:
+    """Return the first moment of the bucket that a moment is in; the calendar begins with the year 1."""
+    try:
+        return _MONDAY + (moment - _MONDAY) // size * size
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def started_at(text: str | None) -> datetime | None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from gert_outcomes.summary import OutcomeReport, Times
 
 _TIMES: Final = ("duration_p50", "duration_p95", "waiting_p50", "waiting_p95")
-_FORMULA: Final = ("=", "+", "-", "@")
-"""How cells begin that spreadsheets calculate."""
+_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How cells begin that spreadsheets calculate: some take signs of full width for the others, and skip blanks."""
 
 
 def table(report: OutcomeReport, *, steps: bool) -> str:
@@ -44,7 +44,7 @@ def _both(found: Times | None) -> tuple[float | str, float | str]:
 def _cell(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula: names and codes may come from anywhere."""
     shown = escape(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
 
 
 __all__ = ["table"]

@@ -100,7 +100,7 @@ def _codes(codes: Sequence[tuple[str, str, int]]) -> list[str]:
     shown = []
     for category, code, count in codes[:_CODES]:
         name = cut(escape(code), _NAME)
-        shown.append((f"{name} ({category})" if names.count(code) > 1 else name, str(count)))
+        shown.append((f"{name} ({escape(category)})" if names.count(code) > 1 else name, str(count)))
     width, digits = max(cells(name) for name, _ in shown), max(2, *(len(count) for _, count in shown))
     lines = [f"    {name}{' ' * (width - cells(name))}   {count:>{digits}}" for name, count in shown]
     if len(codes) > _CODES:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, RunError, UsageError
 from gert_core.hosting.host import Host
+from gert_core.kit.escaping import without_commands
 from gert_watch.lines import FAIL_ON, line_of
 from gert_watch.notifying import WatchNotifier, note
 
@@ -172,7 +173,7 @@ def _explain(end: Mapping[str, Any]) -> None:
 
 def _say(text: str) -> None:
     if sys.stdout is not None:
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{without_commands(text)}\n")
         sys.stdout.flush()
 
 

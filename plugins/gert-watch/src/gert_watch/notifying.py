@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import GertError
-from gert_core.kit.escaping import escape
+from gert_core.kit.escaping import escape, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,7 +98,7 @@ def _report(told: Mapping[str, Any]) -> None:
 def note(text: str) -> None:
     """Print a line to standard error, which may be closed."""
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"{escape(text)}\n")
+        sys.stderr.write(f"{without_commands(escape(text))}\n")
         sys.stderr.flush()
 
 
