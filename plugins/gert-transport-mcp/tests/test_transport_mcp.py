@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, ClassVar
@@ -301,3 +304,51 @@ def test_what_is_missing_is_said_before_anything_is_started(opened, deadline, fi
 def test_opening_starts_nothing(opened, log):
     opened().close()
     assert log() == []
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers every request with what the server has, whatever was asked."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(self.headers["Accept-Encoding"])
+        headers, body = self.server.given
+        self.send_response(200)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def answering(body: bytes, **headers: str):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    server.given, server.asked = (headers, body), []
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_compressed_answer_is_not_unpacked(opened, deadline):
+    """A small one could be a large one."""
+    with answering(gzip.compress(b" " * 50_000_000), **{"Content-Encoding": "gzip"}) as server:
+        session = opened(connect=f"http://127.0.0.1:{server.server_port}/mcp")
+        with pytest.raises(StepProblem, match="compressed"):
+            session.call(Action(name="add", config={"mcp_tool": "add"}), {}, deadline(30))
+    assert set(server.asked) == {"identity"}
+
+
+def test_what_the_sdk_logs_about_an_answer_reaches_no_terminal(opened, deadline, capfd):
+    with answering(b"hunter2 {") as server:
+        session = opened(connect=f"http://127.0.0.1:{server.server_port}/mcp")
+        with suppress(StepProblem):
+            session.call(Action(name="add", config={"mcp_tool": "add"}), {}, deadline(30))
+    assert capfd.readouterr().err == ""

@@ -32,6 +32,10 @@ _SHOWN: Final = 8
 _SAID: Final = 400
 """How much of an error a message shows."""
 logger = logging.getLogger("gert.transport-mcp")
+for _name in ("mcp", "httpx2"):
+    # What the SDK logs has answers of servers in it, unmasked and with tracebacks; what went wrong is told by the step.
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+    logging.getLogger(_name).propagate = False
 
 
 class ConnectionLostError(Exception):

@@ -115,7 +115,8 @@ class HttpLink:
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self.url = url
-        self._headers = dict(headers)
+        # Limits count the bytes that come in: a small answer must not unpack to a large one.
+        self._headers = {**headers, "Accept-Encoding": "identity"}
         self._sent: set[str] = set()
 
     def has_sent(self, call: str) -> bool:
@@ -151,6 +152,9 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
             if call:
                 self._sent.discard(call)
             raise
+        if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            await response.aclose()
+            raise httpx2.ReadError("the answer is compressed, which was not asked for")
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _BoundedStream(response.stream)
         return response
