@@ -6,7 +6,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct, ValidationError, convert, field
+from msgspec.structs import asdict
 
 from gert_core.api import ApprovalResponse, ErrorKind
 from gert_core.approvals.requests import comparable_id
@@ -250,6 +251,10 @@ def _malformed(response: object) -> str | None:
     texts = (response.ticket_id, response.approver_id, response.timestamp)
     if not all(isinstance(text, str) for text in texts) or not comparable_id(response.approver_id):
         return "the answer has no ticket id, no approver id or no timestamp"
+    try:
+        convert(asdict(response), ApprovalResponse)
+    except ValidationError as error:
+        return f"the answer has something of another type: {error}"
     return None
 
 

@@ -13,6 +13,7 @@ from gert_core.approvals.deadline import TicketDeadline
 from gert_core.approvals.seals import SEAL, seal_of
 from gert_core.governance.people import is_agent
 from gert_core.kit.times import parse_time
+from gert_core.plugin.loader import saying
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     Emit = Callable[[str, Mapping[str, Any], Mapping[str, Any] | None], None]
 
+_TEXTS: Final = ("approver_id", "method", "signature")
+"""What ``approval_resolved`` has of an answer as the provider gave it; anything but text is left out."""
 _FIELDS: Final = {"approved": bool, "identity": dict, "uid": int}
 MAX_SET_ASIDE: Final = 100
 """The number of answers without effect that is accepted, so that a provider cannot fill the trace without end."""
@@ -267,6 +270,7 @@ class ApprovalProcess:
         }
         if last is not None and last.signature:
             data["signature"] = last.signature
+        data = {name: value for name, value in data.items() if name not in _TEXTS or isinstance(value, str | None)}
         if not approved:
             data |= {"reason": reason, "message": message}
         self._seal(data, state.request)
@@ -297,7 +301,7 @@ class ApprovalProcess:
         except Exception as error:
             raise StepProblem(
                 ErrorKind.APPROVAL_PROVIDER,
-                f"the approval provider failed in {what}: {type(error).__name__}: {error}",
+                f"the approval provider failed in {what}: {saying(error)}",
             ) from error
 
 

@@ -13,6 +13,7 @@ from gert_core.api.diagnostics import Finding
 from gert_core.api.results import Outcome
 from gert_core.api.steps import Block, Flow, Gate, Include, ToolUse
 from gert_core.documents.fields import ValueType
+from gert_core.kit.time_spans import LONGEST
 from gert_core.plugin.functions import PluginFault, Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import here
@@ -158,7 +159,7 @@ def _gate(given: object) -> Gate | None:
         raise Unusable("the min_approvers of its Gate are not a positive integer")
     if not isinstance(given.approvers, tuple) or not all(isinstance(name, str) for name in given.approvers):
         raise Unusable("the approvers of its Gate are not a tuple of strings")
-    if given.timeout is not None and not (isinstance(given.timeout, (int, float)) and given.timeout > 0):
+    if given.timeout is not None and not (isinstance(given.timeout, (int, float)) and 0 < given.timeout <= LONGEST):
         raise Unusable("the timeout of its Gate is not a positive number of seconds")
     if given.message is not None and not isinstance(given.message, str):
         raise Unusable("the message of its Gate is not a string")

@@ -155,6 +155,7 @@ def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
             keys = _keys(f"bridge {name!r}", raw.get("keys"), "bridges", name)
             _define(bridges, name, keys, f"{title}: bridge {name!r}", "bridges", name)
     _refuse_shared(persons)
+    _refuse_bridged(persons, bridges)
     if persons:
         unknown = sorted({member for members in groups.values() for member in members} - set(persons))
         if unknown:
@@ -226,6 +227,16 @@ def _refuse_shared(persons: Mapping[str, Person]) -> None:
             if seen.setdefault(one, person.id) != person.id:
                 what = "a key" if isinstance(one, bytes) else f"the identity {'/'.join(map(str, one))}"
                 raise PeopleError(f"{seen[one]!r} and {person.id!r} have {what} in common", "people", person.id)
+
+
+def _refuse_bridged(persons: Mapping[str, Person], bridges: Mapping[str, tuple[Key, ...]]) -> None:
+    """Refuse a key that a person and a bridge have: who holds it would answer for everybody the bridge answers for."""
+    owners = {key.data: person.id for person in persons.values() for key in person.keys}
+    for name, keys in bridges.items():
+        for number, key in enumerate(keys):
+            if key.data in owners:
+                message = f"person {owners[key.data]!r} and bridge {name!r} have a key in common"
+                raise PeopleError(message, "bridges", name, "keys", number)
 
 
 def _list(value: object) -> list[object]:

@@ -17,6 +17,7 @@ from gert_core.documents.project import find_project
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.hosting.notifying import NotSent, Post
 from gert_core.kit.log import warning
+from gert_core.plugin.loader import saying
 from gert_core.runs import outbox
 from gert_core.runs.listing import run_info
 from gert_core.runs.owed import owed_by
@@ -127,8 +128,9 @@ class Deliverer:
                 results.append(
                     DeliveryTry(run_id=info.run_id, owed=owed, sent=self._one(info, owed, effort, stop, wanted))
                 )
-            except (GertError, OSError) as error:
-                warning("notify", "notification %s of run %s: %s", owed.id, info.run_id, error)
+            except Exception as error:  # in a thread of its own nobody else would say it in a sentence
+                said = error if isinstance(error, (GertError, OSError)) else saying(error)
+                warning("notify", "notification %s of run %s: %s", owed.id, info.run_id, said)
 
         threads = [threading.Thread(target=work, args=(owed,), name="gert-notify", daemon=True) for owed in due]
         until = time.monotonic() + effort.seconds + 0.5

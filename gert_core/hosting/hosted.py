@@ -15,6 +15,7 @@ from gert_core.hosting.listener import HostProgress
 from gert_core.hosting.notices import END, Notices
 from gert_core.hosting.pulse import Pulse
 from gert_core.kit.log import fault as log_fault
+from gert_core.plugin.loader import saying
 from gert_core.runs.result import RunResult
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class HostedRun:
         if isinstance(error, GertError):
             return {"error": self.progress.mask(error.to_json())}
         log_fault("hosting", error, environ={}, mask=self._mask)
-        message = self._mask(f"{type(error).__name__}: {error}")
+        message = self._mask(saying(error))
         return {"error": GertError(message, kind=ErrorKind.INTERNAL).to_json()}
 
     def _finish(self, data: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from gert_core.hosting.told import document_of, subject_of
 from gert_core.kit.excerpts import hiding
 from gert_core.plugin.kinds import NOTIFIER
 from gert_core.plugin.lazy import load_target
+from gert_core.plugin.loader import saying
 from gert_core.secrets import MINIMUM
 from gert_core.secrets.environ import child_environ, provider_variables
 
@@ -82,7 +83,7 @@ class Post:
         try:
             function = load_target(notifier.send)
         except BaseException as error:  # of a plugin, in a thread of its own: also one that exits
-            raise _later(_line(told, f"notifier {notifier.name!r}: {type(error).__name__}: {error}")) from None
+            raise _later(_line(told, f"notifier {notifier.name!r}: {saying(error)}")) from None
         notification = self._notification(rule, notifier, value, config, masker)
         services = replace(self._services(notifier), config=config)
 
@@ -91,7 +92,7 @@ class Post:
                 with hiding(told.places):
                     result = function(notification, services, deadline)
             except BaseException as error:
-                said = error.message if isinstance(error, GertError) else f"{type(error).__name__}: {error}"
+                said = error.message if isinstance(error, GertError) else saying(error)
                 return Delivery(status="failed", error=_line(told, said))
             if not isinstance(result, Delivery):
                 said = f"notifier {notifier.name!r} returned a {type(result).__name__}"
@@ -227,7 +228,8 @@ def _checked(result: Delivery, notifier: Notifier, masker: Masker) -> Delivery:
 
 def _line(masker: Masker, said: str) -> str:
     """Return a sentence in one line: masked as it was said, and only then put together and cut."""
-    return " ".join(masker.mask_text(masker.mask_fragments(said)).split())[:_LONGEST]
+    line = " ".join(masker.mask_text(masker.mask_fragments(said)).split())[:_LONGEST]
+    return line.encode("utf-8", "replace").decode()  # it is kept as UTF-8
 
 
 def _parts(address: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.hosting.advice import next_steps_of
 from gert_core.kit.display import readable_key
+from gert_core.kit.escaping import escape
 from gert_core.runs.result import RunResult
 
 if TYPE_CHECKING:
@@ -75,7 +76,11 @@ def text_of(document: dict[str, Any], *, about: str = "") -> str:
         first = f"{name}: {event}{where}: {failure['message']} ({failure['kind']})"
     else:
         first = f"{name}: {event}"
-    lines = [first, f"run {document['run_id']}" + (f", {document['duration']}" if document["duration"] else "")]
+    # One line, whatever is told: a code or a message with line ends must not look like the lines below.
+    lines = [
+        escape(" ".join(first.split())),
+        f"run {document['run_id']}" + (f", {document['duration']}" if document["duration"] else ""),
+    ]
     lines += [f"next: {shlex.join(step['command'])}" for step in document["next"][:1]]
     if document["url"] is not None:
         lines.append(document["url"])

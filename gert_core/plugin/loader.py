@@ -133,11 +133,7 @@ def describe(exc: BaseException, target: str) -> str:
     """Return one line: what happened, and the last place inside the plugin where it happened."""
     if isinstance(exc, Fault):
         return str(exc)
-    try:
-        said = " ".join(str(exc).split())
-    except Exception:  # an exception of a plugin may fail to say what it is
-        said = ""
-    text = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
+    text = saying(exc)
     if isinstance(exc, SyntaxError) and exc.filename:
         return f"{type(exc).__name__}: {exc.msg} at {exc.filename}:{exc.lineno}"
     package = target.partition(":")[0].partition(".")[0]
@@ -148,6 +144,17 @@ def describe(exc: BaseException, target: str) -> str:
             place = f" at {at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
         at = at.tb_next
     return text + place
+
+
+def saying(exc: BaseException) -> str:
+    """Return name and text of an exception in one line; that of a plugin may fail, or exit, when it is asked for."""
+    try:
+        said = " ".join(str(exc).split())
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        said = ""
+    return f"{type(exc).__name__}: {said}" if said else type(exc).__name__
 
 
 def _import(target: str) -> object:
@@ -219,4 +226,4 @@ def _kind_of(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-__all__ = ["Fault", "Manager", "Plugin", "call", "check_name", "describe", "load"]
+__all__ = ["Fault", "Manager", "Plugin", "call", "check_name", "describe", "load", "saying"]

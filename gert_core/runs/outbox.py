@@ -25,6 +25,8 @@ GIVE_UP: Final = 72 * 3600.0
 """Seconds after which what cannot be delivered is not tried any more."""
 _FIRST, _LONGEST = 60.0, 3600.0
 """Seconds until the first further round, and the most between two; each waits twice as long as the one before."""
+_DOUBLED: Final = 6
+"""After so many rounds the pause is as long as it gets."""
 _LIMIT: Final = 64 * 1024
 
 
@@ -89,7 +91,8 @@ def failed(
 ) -> Sent:
     """Return the record of a round that did not deliver: when the next one is, or that there is none any more."""
     tried = attempts + (before.last.attempts if before.last is not None else 0)
-    wait = max(min(_FIRST * 2**before.count, _LONGEST), min(retry_after or 0.0, GIVE_UP))
+    doubled = min(before.count, _DOUBLED)  # the number is that of a file, which anybody may have named
+    wait = max(min(_FIRST * 2**doubled, _LONGEST), min(retry_after or 0.0, GIVE_UP))
     over = False
     with suppress(ValueError):
         over = (now - parse_time(owed.since)).total_seconds() > GIVE_UP

@@ -83,7 +83,9 @@ def _near(given: str, runbook: Path | None, root: Path) -> str:
 
 
 def home_of(scenario: Located, name: str) -> Path:
-    """Return the directory that a scenario of this name has among those of its runbook."""
+    """Return the directory that a scenario of this name has among those of its runbook; raise ``UsageError``."""
+    if Path(name).name != name:
+        raise UsageError(f"{name!r} cannot be the name of a scenario", hint="give a name, not a path")
     return scenarios_directory(scenario.runbook) / name
 
 

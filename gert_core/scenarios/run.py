@@ -20,6 +20,7 @@ from gert_core.engine.state import Layer
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.kit.log import fault
+from gert_core.plugin.loader import saying
 from gert_core.scenarios.expect import Observed, check_expectations, unknown_steps
 from gert_core.scenarios.names import impossible_names
 from gert_core.scenarios.observe import ObservingBackend, Seen, StepSeen
@@ -126,7 +127,7 @@ class ScenarioRunner:
         except Exception as error:  # an error in one test must not stop the others
             mask = collect(prepared[0].runbook, prepared[2], self.project).masker().mask_text
             fault("scenarios", error, environ=self.environ, mask=mask)
-            text = mask(f"internal error: {type(error).__name__}: {error}")
+            text = mask(f"internal error: {saying(error)}")
             hint = "this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where"
             return _error(scenario.name, GertError(text, hint=hint))
 

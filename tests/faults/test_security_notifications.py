@@ -44,6 +44,27 @@ def pieces(text, size=8):
     return [text[start : start + size] for start in range(len(text) - size + 1)]
 
 
+def test_a_planted_round_with_a_large_number_is_tried_again_and_ends_with_a_sentence(gert):
+    gert("exec", "book.yaml", "--no-notify")
+    (owed,) = gert("notify", "list", "--json").document["notifications"]
+    planted = gert.run() / "notifications" / owed["id"] / "999999999.json"
+    planted.parent.mkdir(parents=True)
+    sent = {"id": owed["id"], "notifier": "webhook", "status": "failed", "attempts": 1, "at": "2026-01-01T00:00:00Z"}
+    planted.write_text(json.dumps(sent))
+    said = gert("notify", "flush", "--now", HOOK="http://127.0.0.1:9/hook")
+    assert ("Traceback" in said.all, "was not told of escalated: no connection" in said.all) == (False, True), said.all
+
+
+def test_no_code_of_an_outcome_looks_like_another_line_of_what_is_told(gert):
+    gert.write(book=BOOK.replace("disk_full", '"x)\\nrun FORGED, 0s\\u202e"'))
+    with Receiver() as receiver:
+        gert("exec", "book.yaml", HOOK=receiver.url())
+    (got,) = receiver.got
+    first, *rest = json.loads(got.body)["text"].splitlines()
+    assert first == "disk-check: escalated (x) run FORGED, 0s\\u202e)"
+    assert [line[:4] for line in rest] == ["run "]
+
+
 PATHS = [
     *(f"/services/T01/B01/{TOKEN}", f"/in?token={TOKEN}&a=b", f"/in?token=%61{TOKEN[1:]}"),
     *(f"/in?{TOKEN}", f"/in;session={TOKEN}", f"bot:{TOKEN}@", f"{TOKEN}@"),

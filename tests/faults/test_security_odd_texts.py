@@ -173,6 +173,91 @@ def test_an_exception_of_a_plugin_that_cannot_say_what_it_is_ends_with_a_sentenc
     assert (said.code, "`run` of step type 'mute': Mute" in said.err, "internal" in said.err) == (1, True, False)
 
 
+ODD = """
+    import datetime
+    import sys
+
+    from gert_core import hookimpl
+    from gert_core.api import *
+    from gert_core.kit.models import StepModel
+
+
+    class Exits(BaseException):
+        def __str__(self):
+            sys.exit(0)
+
+
+    def raises(step, ctx):
+        raise Exits
+
+
+    class Session:
+        def submit(self, request):
+            return ApprovalTicket(ticket_id=request.ticket_id)
+
+        def wait(self, ticket, deadline):
+            now = datetime.datetime.now(datetime.UTC).isoformat()
+            given = dict(ticket_id=ticket.ticket_id, approved=True, approver_id="ann", method="odd", timestamp=now)
+            return ApprovalResponse(**given | MORE)
+
+        def close(self):
+            pass
+
+
+    MORE = {}
+
+
+    @hookimpl
+    def gert_step_types():
+        return [StepType(name="odd", model=StepModel, GIVEN, outputs=lambda step: {"x": "any"}, summary="Odd.")]
+
+
+    @hookimpl
+    def gert_approval_providers():
+        return [ApprovalProvider(name="odd", open=lambda services: Session(), blocking=True)]
+"""
+
+
+def odd(root, given: str, more: str = "{}") -> Gert:
+    FakeDist(directory=root / "site").add(
+        "gert-odd", ODD.replace("GIVEN", given).replace("MORE = {}", f"MORE = {more}")
+    )
+    gert = Gert(root, PYTHONPATH=str(root / "site"))
+    gert.write(odd=PLAIN.replace("steps:\n", "steps:\n  - { id: o, type: odd }\n"))
+    return gert
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [("run=raises", "plugin_failed"), ("run=lambda step, ctx: Completed(outputs={'x': 10**5000})", "output_type")],
+    ids=["an exception that exits when its text is asked for", "a number that JSON cannot be written with"],
+)
+def test_a_plugin_that_raises_or_returns_what_cannot_be_written_ends_with_a_sentence(tmp_path, given, kind):
+    gert = odd(tmp_path, given)
+    said = gert("exec", "odd.yaml", "--json")
+    assert (said.code, said.document["failure"]["kind"]) == (1, kind), said.all
+    assert gert.events()[-1]["type"] == "run_complete"
+
+
+@pytest.mark.parametrize("timeout", ["float('inf')", "1e300"])
+def test_a_gate_of_a_plugin_with_an_impossible_timeout_is_a_fault_of_the_plugin(tmp_path, timeout):
+    gert = odd(tmp_path, f"run=lambda step, ctx: Completed(), gate=lambda step: Gate(timeout={timeout})")
+    said = gert("exec", "odd.yaml", "--approval", "inbox")
+    assert (said.code, "the timeout of its Gate is not a positive number" in said.err) == (3, True), said.all
+
+
+@pytest.mark.parametrize(
+    "more", ["{'identity': {'provider': ['x'], 'user': 5}}", "{'method': object()}", "{'key_id': 5}"]
+)
+def test_an_answer_of_a_provider_with_values_of_other_types_approves_nothing(tmp_path, more):
+    run = "run=lambda step, ctx: Completed(outputs={'x': open('acted', 'w').close()}), gate=lambda step: Gate()"
+    gert = odd(tmp_path, run, more)
+    said = gert("exec", "odd.yaml", "--approval", "odd", "--json")
+    assert (said.code, said.document["failure"]["kind"]) == (1, "approval_malformed"), said.all
+    assert gert.events()[-1]["type"] == "run_complete"
+    assert not (tmp_path / "acted").exists()
+
+
 def test_a_project_file_of_another_ending_stops_every_command(gert, tmp_path):
     (tmp_path / "gert-project.yml").write_text("name: floor\n")
     said = gert("exec", "plain.yaml")

@@ -156,6 +156,14 @@ def test_one_key_is_not_two_people(gert):
     assert gert.runs() == []
 
 
+def test_a_key_of_a_person_is_not_that_of_a_bridge(gert):
+    """Who holds it would be one person by its own key, and everybody else by the bridge."""
+    people = {"alice": {"keys": [ALICE_KEY]}, "bob": {"slack": "T1/U2"}}
+    refused = gert("exec", "book.yaml", *policy(gert, people=people, bridges={"slack": {"keys": [ALICE_KEY]}}))
+    assert (refused.code, "bridge 'slack' have a key in common" in refused.err) == (2, True), refused.all
+    assert gert.runs() == []
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

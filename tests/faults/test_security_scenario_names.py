@@ -71,3 +71,15 @@ def test_a_pipe_that_nobody_reads_does_not_hold_up_a_graph(tmp_path):
     os.mkfifo(tmp_path / "pipe.svg")
     said = gert("graph", "book.yaml", "-o", "pipe.svg")
     assert (said.code, said.err.splitlines()[0]) == (2, "error: cannot write pipe.svg: No such device or address")
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/{root}/outside", "a/b", ".."])
+def test_no_name_of_a_promoted_scenario_leads_elsewhere(tmp_path, name):
+    gert = Gert(tmp_path / "project")
+    gert.root.mkdir()
+    gert.write(book=BOOK)
+    assert gert("exec", "book.yaml", "--record", "kept/one").code == 0
+    said = gert("scenario", "promote", "kept/one/", "--runbook", "book.yaml", "--name", name.format(root=tmp_path))
+    assert (said.code, "cannot be the name of a scenario" in said.err) == (2, True), said.all
+    assert (gert.root / "kept/one/scenario.yaml").exists()
+    assert not (gert.root / "scenarios").exists()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 120
 """How many characters of outputs a message about them shows."""
+_LONG: Final = 4096
+"""The bits of the longest number that templates make; longer ones may be more than JSON can be written with."""
 _UNCHANGED = (str, int, bool, type(None), Symbol)
 
 
@@ -31,7 +33,9 @@ def normalise(execution: StepExecution, values: Mapping[str, object]) -> dict[st
 
     They go through JSON once, unless that changes nothing.
     """
-    if all(type(value) in _UNCHANGED and type(name) is str for name, value in values.items()):
+    if all(type(value) in _UNCHANGED and type(name) is str for name, value in values.items()) and not any(
+        type(value) is int and value.bit_length() > _LONG for value in values.values()
+    ):
         return dict(values)
     try:
         decoded: dict[str, object] = json.loads(json.dumps(dict(values), allow_nan=False))
