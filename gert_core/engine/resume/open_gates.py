@@ -1,4 +1,4 @@
-"""Approvals that steps demand by themselves and that people have not given: no changed runbook goes on without them."""
+"""Approvals that steps demand by themselves and that people have not given: no changed runbook leaves them out."""
 
 from __future__ import annotations
 
