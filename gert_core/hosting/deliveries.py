@@ -128,7 +128,7 @@ class Deliverer:
                 results.append(
                     DeliveryTry(run_id=info.run_id, owed=owed, sent=self._one(info, owed, effort, stop, wanted))
                 )
-            except Exception as error:  # in a thread of its own nobody else would say it in a sentence
+            except Exception as error:  # in a thread of its own no command would say it in a sentence
                 said = error if isinstance(error, (GertError, OSError)) else saying(error)
                 warning("notify", "notification %s of run %s: %s", owed.id, info.run_id, said)
 
