@@ -146,3 +146,13 @@ def test_a_changed_runbook_that_still_asks_goes_on_when_that_is_approved(tmp_pat
     said = gert(*resume)
     assert said.document["status"] == "completed", said.all
     assert (tmp_path / "acted").exists()
+
+
+def test_no_changed_runbook_says_that_it_goes_on_after_a_rejection(tmp_path):
+    gert = ungoverned(tmp_path, ASK + ACT)
+    ticket = waiting(gert, "gate.yaml", "olga")
+    assert gert("reject", ticket, "--as", "ann").code == 0
+    ungoverned(tmp_path, ASK.replace("message", "on_reject: fail, continue_on_fail: true, message") + ACT)
+    said = gert("resume", "--run", gert.run().name, "--on-drift", "allow", "--json")
+    assert (said.code, said.document["status"]) == (1, "failed"), said.all
+    assert not (tmp_path / "acted").exists()

@@ -20,6 +20,8 @@ class OpenGates:
     """The steps of a recorded run that demanded an approval, by key, with what became of it: open or rejected."""
 
     def __init__(self) -> None:
+        self.changed = False
+        """Whether documents changed since the run began, which was allowed."""
         self._found: dict[str, str] = {}
 
     def take(self, event: TraceEvent, key: str) -> None:
@@ -32,6 +34,10 @@ class OpenGates:
             self._found[key] = REJECTED
         elif event.type == EventType.STEP_COMPLETE and event.data.get("status") != StepStatus.SKIPPED:
             del self._found[key]
+
+    def ends_the_run(self, key: str) -> bool:
+        """Return whether the run ends without the approval, because a changed step cannot say that it goes on then."""
+        return self.changed and key in self._found
 
     def refuse_dropped(self, execution: StepExecution) -> None:
         """Raise ``RunError`` for a step of a changed runbook that would run in place of an approval, or behind it.

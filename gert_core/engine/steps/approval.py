@@ -174,7 +174,9 @@ def _rejected(execution: StepExecution, decision: ApprovalDecision) -> Done:
 
 def _only_fails(execution: StepExecution, reason: str) -> bool:
     """Return whether a step that demanded its approval by itself fails without it, instead of ending the run."""
-    gate = execution.gate
+    gate, recorded = execution.gate, execution.services.recorded
+    if recorded is not None and recorded.gates.ends_the_run(execution.key):
+        return False
     return gate is not None and gate.fails and reason in _UNANSWERED and not execution.decision.by_policy
 
 

@@ -124,7 +124,7 @@ class StepExecution:
                 render_scope(self, quiet=True)
                 return close_recorded(self, record)
             services.recorded.follow(self.frame.prefix, self.key)
-            if services.recorded.allow_drift:
+            if services.recorded.gates.changed:
                 services.recorded.gates.refuse_dropped(self)
         try:
             if not self._wanted():
