@@ -13,6 +13,7 @@ import tempfile
 from html import escape
 from importlib import import_module
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING, Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -27,12 +28,22 @@ COLUMNS: Final = 96
 ROWS: Final = 30
 STEADY: Final = (
     (re.compile(r"\d{8}T\d{6}Z-rollout-[0-9a-f]{8}"), "20260301T120000Z-rollout-1f2e3d4c"),
+    (re.compile(r"\d{8}T\d{6}Z-incident-triage-[0-9a-f]{8}"), "20260301T120000Z-incident-triage-1f2e3d4c"),
+    (re.compile(r"(?<=Duration: )\d+s"), "4s"),
     (re.compile(r"trace: \S*/runs/\S*"), "trace: runs/20260301T120000Z-rollout-1f2e3d4c/trace.jsonl"),
     (re.compile(r"\b\d+\.\d{3}s"), "4.218s"),
     (re.compile(r"\b\d+\.\d{2}s"), "0.31s"),
     (re.compile(r"\b\d+\.\ds"), "2.4s"),
     (re.compile(r"(?<=rollout  )\d+s"), "4s"),
 )
+TUI_COLUMNS: Final = 116
+TUI_ROWS: Final = 26
+INCIDENT: Final = {
+    "curl": "printf 'oops[HTTP 500 0.050000s]'",
+    "journalctl": "echo 'shop[12]: KeyError: cart'",
+    "git": "printf '9fceb02d0ae5\\nAda\\n2024-05-01T10:00:00+02:00\\nFaster checkout\\n'",
+}
+"""What the programs of the incident say."""
 COLOURS: Final = {"green": "#3fb950", "cyan": "#39c5cf", "red": "#f85149", "brown": "#d29922"}
 TOOL: Final = """\
 apiVersion: tool/v0
@@ -97,18 +108,40 @@ def pages() -> Iterator[tuple[str, str]]:
             (root / "restart").touch()
             seen.end()
             yield "failed.svg", picture(seen, "A run that failed ends with what to do next", start="✗ Run failed")
+    yield from incident(environ)
+
+
+def incident(environ: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the picture of ``gert tui`` with the incident of the examples, where it asks a person."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        copytree(ROOT / "examples" / "runbooks" / "incident-triage", root / "incident-triage")
+        (root / "bin").mkdir()
+        for name, text in INCIDENT.items():
+            (root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+            (root / "bin" / name).chmod(0o755)
+        given = ("incident_id=INC-1003", "severity=sev2", "url=https://shop.example.com/healthz", "unit=shop")
+        words = [word for one in given for word in ("--var", one)]
+        command = [sys.executable, "-m", "gert_core", "tui", "incident-triage/incident-triage.runbook.yaml", *words]
+        environ = {**environ, "PATH": f"{root / 'bin'}{os.pathsep}{environ['PATH']}", "GERT_ACTOR": "olga"}
+        with OnScreen(command, cwd=root, environ=environ, columns=TUI_COLUMNS, rows=TUI_ROWS) as seen:
+            seen.until(lambda now: any("investigate asks: press Enter" in line for line in now.lines))
+            seen.type("o")  # of this step alone: what branches write comes in any order
+            seen.until(lambda now: any("Find out what is wrong" in line for line in now.lines))
+            label = "gert tui: the steps of an incident, what its tools wrote, and a question"
+            yield "tui.svg", picture(seen, label, columns=TUI_COLUMNS)
 
 
 def _shows(*texts: str) -> Callable[[Any], bool]:
     return lambda seen: all(text in str(seen.block) for text in texts)
 
 
-def picture(seen: Any, label: str, *, start: str = "") -> str:
+def picture(seen: Any, label: str, *, start: str = "", columns: int = COLUMNS) -> str:
     """Return the screen as SVG, from the line that begins with ``start`` on."""
     rows = [number for number, line in enumerate(seen.screen.display) if line.strip()]
     first = next(number for number in rows if seen.screen.display[number].startswith(start))
     drawn = [_row(seen, number) for number in rows if number >= first]
-    return str(picture_of(drawn, COLUMNS, label=label, writer="scripts/screenshots.py"))
+    return str(picture_of(drawn, columns, label=label, writer="scripts/screenshots.py"))
 
 
 def _row(seen: Any, number: int) -> str:

@@ -31,7 +31,7 @@ class GertApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, host: Host, wanted: TuiOptions, *, look: Look) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)  # the colours of the terminal, and with NO_COLOR really none
         self.host = host
         self.wanted = wanted
         self.look = look

@@ -83,6 +83,7 @@ class RunModel:
             self.steps.at(key).loop = data
         elif notice.kind == "question":
             self.questions[str(data["question_id"])] = {**data, "step_key": key}
+            self._tell(key, str(data.get("instructions") or data.get("title") or ""))
             self._waits(key)
         elif notice.kind == "answered":
             self.questions.pop(str(data["question_id"]), None)
@@ -186,8 +187,7 @@ class RunModel:
 
     def _question(self, key: str, data: Mapping[str, Any], time: str) -> None:
         self.asked.setdefault(key, []).append(str(data.get("name") or ""))
-        if told := data.get("instructions") or data.get("title") or data.get("prompt"):
-            self.output.add(key, "note", f"{told}\n")
+        self._tell(key, str(data.get("instructions") or ""))
         self._waits(key)
 
     def _answered(self, key: str, data: Mapping[str, Any], time: str) -> None:
@@ -208,6 +208,12 @@ class RunModel:
         self.running.clear()
         self.tickets.clear()
         self.asked.clear()
+
+    def _tell(self, key: str, instructions: str) -> None:
+        """Show what a step asks a person to do, once for all of its questions."""
+        shown = {line.text for line in self.output.of(key)}
+        for line in instructions.splitlines() if not shown & set(instructions.splitlines()) else ():
+            self.output.note(key, line)
 
     def _waits(self, key: str) -> None:
         step = self.steps.at(key) if key else None

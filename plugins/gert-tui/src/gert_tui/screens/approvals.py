@@ -106,7 +106,7 @@ class ApprovalsScreen(GertScreen):
 
     def _show(self, found: list[tuple[TicketView, Mapping[str, Any] | None]]) -> None:
         self._looking = False
-        if not self.is_mounted:
+        if not self.query(_Tickets):  # the screen was left meanwhile
             return
         view = self.query_one(_Tickets)
         before = [ticket.ticket_id for ticket in view.tickets]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -50,6 +50,8 @@ class Choose(ModalScreen[int | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "leave"),
         Binding("enter", "choose", "choose", priority=True),
+        Binding("down,j", "move(1)", "down", priority=True),  # also before the list has the focus
+        Binding("up,k", "move(-1)", "up", priority=True),
     ]
 
     def __init__(self, title: str, lines: Sequence[str], options: Sequence[str]) -> None:
@@ -65,13 +67,13 @@ class Choose(ModalScreen[int | None]):
                 yield Static(look.spell(line), markup=False)
             yield _Options(self._options, look)
 
-    def on_mount(self) -> None:
-        """Let the keys choose."""
-        self.query_one(_Options).focus()
-
     def on_rows_view_chosen(self, message: RowsView.Chosen) -> None:
         """Take what was clicked."""
         self.dismiss(message.view.cursor)
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor."""
+        self.query_one(_Options).action_move(by)
 
     def action_choose(self) -> None:
         """Take the thing at the cursor."""
@@ -88,7 +90,10 @@ class Fill(ModalScreen[dict[str, str] | None]):
     ``fields`` are name, label and what is there already; ``check`` returns what is wrong with the lines.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave"),
+        Binding("enter", "next", "next line", priority=True),  # before keys that are typed right behind it
+    ]
 
     def __init__(
         self,
@@ -122,18 +127,15 @@ class Fill(ModalScreen[dict[str, str] | None]):
                 yield Button(Text(f"[ {self._button} ]"), id="ok")
                 yield Button(Text("[ Cancel ]"), id="cancel")
 
-    def on_mount(self) -> None:
-        """Begin in the first empty line."""
+    def action_next(self) -> None:
+        """Go to the next line; behind the last one, take them. On a button, press it."""
+        if isinstance(self.focused, Button):
+            self.focused.press()
+            return
         boxes = list(self.query(Input))
-        first: Any = next((box for box in boxes if not box.value), boxes[0] if boxes else self.query_one("#ok"))
-        first.focus()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go to the next line; behind the last one, take them."""
-        boxes = list(self.query(Input))
-        at = boxes.index(event.input)
+        at = boxes.index(self.focused) if isinstance(self.focused, Input) else len(boxes)
         if at + 1 < len(boxes):
-            boxes[at + 1].focus()
+            self.set_focus(boxes[at + 1])
         else:
             self._take()
 

@@ -99,12 +99,6 @@ class QuestionScreen(ModalScreen[bool]):
             box.cursor_blink = False
             yield box
 
-    def on_mount(self) -> None:
-        """Begin where the answer goes."""
-        fields: list[Any] = [*self.query(Input), *self.query(RadioSet), *self.query(Box)]
-        first: Any = fields[0] if fields else self.query_one("#send", Button)
-        first.focus()
-
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Send the answer."""
         self.action_send()

@@ -139,6 +139,8 @@ class RunsScreen(Leaving, GertScreen):
 
     def _show(self, rows: list[RunRow]) -> None:
         self._looking = False
+        if not self.query(RunsView):  # the screen was left meanwhile
+            return
         view = self.query_one(RunsView)
         if rows != view.every or not rows:
             view.show(rows)

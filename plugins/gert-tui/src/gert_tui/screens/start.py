@@ -99,6 +99,8 @@ class StartScreen(GertScreen):
         self.query_one("#head", Static).update(self.gert.drawn(f"Start: {name}  [{self.gert.mode}]"))
 
     def _list(self, found: list[Path]) -> None:
+        if not self.query(_Books):  # the screen was left meanwhile
+            return
         view = self.query_one(_Books)
         view.paths = found
         view.changed()
@@ -137,6 +139,8 @@ class StartScreen(GertScreen):
 
     def _ask(self, fields: list[InputField]) -> None:
         self._fields = fields
+        if not self.query("#fields"):  # the screen was left meanwhile
+            return
         if self._at_once and not any(field.missing and field.name not in self._given for field in fields):
             self._start(self._given)
             return
