@@ -269,6 +269,23 @@ def test_a_result_against_the_announced_schema_is_refused(opened, deadline):
     assert "gave no valid result" in caught.value.message
 
 
+@pytest.mark.parametrize("tool", ["slow-pattern", "slow-references"])
+def test_no_schema_of_a_server_makes_a_check_take_for_ever(tmp_path, tool):
+    """In a process of its own, because nothing else would end it."""
+    script = (
+        "import sys\nfrom types import SimpleNamespace\n"
+        "from gert_core.api import Action, Services, Target\nfrom gert_core.engine.cancel import Deadline, Stop\n"
+        "from gert_transport_mcp.session import McpSession\n"
+        "given, switch = {'PATH': '/usr/bin:/bin', 'LOG': sys.argv[2]}, Stop()\n"
+        "session = McpSession(Target(tool='demo', environ=given), Services(console=SimpleNamespace()))\n"
+        "action = Action(name='act', argv=(sys.executable, sys.argv[1]), config={'mcp_tool': sys.argv[3]}, outputs=('a',))\n"
+        "reply = session.call(action, {}, Deadline(switch, 60))\nsession.close()\nswitch.close()\nprint(len(reply.outputs['a']))\n"
+    )
+    words = [sys.executable, "-c", script, PLAIN, str(tmp_path / "log"), tool]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=90)
+    assert done.stdout.strip() == "60", done.stderr
+
+
 def test_other_lines_are_live_output(opened, deadline):
     seen = []
     watched = plain("look", "chatty", output=lambda stream, data: seen.append((stream, data)))

@@ -29,6 +29,10 @@ _PAGES: Final = 100
 """How many pages of tools are read: a server must not keep a client busy for ever."""
 _SHOWN: Final = 8
 """How many names of tools a message lists."""
+_COSTLY: Final = frozenset(
+    {"$ref", "$dynamicRef", "$recursiveRef", "pattern", "patternProperties", "propertyNames", "uniqueItems"}
+)
+"""With these a server's schema can make a check of its results take for ever, which no signal and no timeout ends."""
 _SAID: Final = 400
 """How much of an error a message shows."""
 logger = logging.getLogger("gert.transport-mcp")
@@ -160,11 +164,28 @@ async def _tools(client: Client) -> tuple[str, ...]:
             if error.code == METHOD_NOT_FOUND:
                 break
             raise
-        names += [tool.name for tool in page.tools]
+        for tool in page.tools:
+            names.append(tool.name)
+            if tool.output_schema is not None and not _is_cheap(tool.output_schema):
+                tool.output_schema.clear()  # the client checks results by this very map, and an empty one takes all
         cursor = page.next_cursor
         if cursor is None:
             break
     return tuple(names)
+
+
+def _is_cheap(schema: object) -> bool:
+    """Return whether a result is checked by a schema in a time that both their sizes bound."""
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if not _COSTLY.isdisjoint(one):
+                return False
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return True
 
 
 __all__ = ["Connection", "ConnectionLostError", "ServerError"]

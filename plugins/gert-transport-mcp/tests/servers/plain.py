@@ -36,6 +36,7 @@ if mode == "chatty":
     print("Welcome to the server", flush=True)
 schema = {"type": "object"}
 names = ["look", "die", "die-once", "hang", "flood", "lie", "token", "after", "both", "two", "raise", "never"]
+slow = ["slow-pattern", "slow-references"]
 for line in sys.stdin:
     request = json.loads(line)
     method = request["method"]
@@ -51,7 +52,10 @@ for line in sys.stdin:
             },
         )
     elif method == "tools/list":
-        listed = [{"name": n, "inputSchema": schema} for n in names]
+        listed = [{"name": n, "inputSchema": schema} for n in [*names, *slow]]
+        twice = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+        listed[-2]["outputSchema"] = {**schema, "properties": {"a": {"pattern": "^(a|a)*b$"}}}
+        listed[-1]["outputSchema"] = {**schema, "allOf": [{"$ref": "#/$defs/d0"}], "$defs": {**twice, "d40": {}}}
         listed[5]["outputSchema"] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
         answer(request, {"tools": listed})
     elif method == "tools/call":
@@ -74,6 +78,9 @@ for line in sys.stdin:
                 json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": {"code": 7, "message": "no such host"}}),
                 flush=True,
             )
+            continue
+        if name in slow:
+            answer(request, {"content": [], "structuredContent": {"a": "a" * 60}})
             continue
         if name == "token":
             answer(request, text(os.environ.get("TOKEN", "")))
