@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from gert_core.api import UsageError
+from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
     from gert_core.scenarios.find import ScenarioCandidate
 
 _SUFFIXES: Final = (".yaml", ".yml")
+_HELD: Final = 60.0
+"""Seconds after which a key is free again whose process is gone."""
 
 
 class Catalogue:
@@ -79,6 +86,18 @@ class Catalogue:
     def remembered(self, key: str) -> Json:
         """Return the document that was kept under a key; None when there is none."""
         return self._site.store.ledger().get(key)
+
+    @contextmanager
+    def exclusive(self, key: str) -> Iterator[bool]:
+        """Hold a key against all hosts of the store in every process, a minute at most; False: another holds it."""
+        ledger, owner = self._site.store.ledger(), uuid4().hex
+        held = sha256(f"exclusive {key}".encode()).hexdigest()
+        mine = ledger.claim(held, owner, timestamp(datetime.now(UTC)), ttl=_HELD).owner == owner
+        try:
+            yield mine
+        finally:
+            if mine:
+                ledger.settle(held, owner, "failed")  # so that others can claim it
 
     def _is_below(self, path: Path) -> bool:
         return path.resolve().is_relative_to(self._site.root)

@@ -57,6 +57,15 @@ def test_what_one_host_remembers_another_knows(lab):
     assert lab.host().remembered("cd" * 32) is None
 
 
+def test_a_key_is_held_by_one_host_at_a_time(lab):
+    host, other, key = lab.host(), lab.host(), "ab" * 32
+    with host.exclusive(key) as mine, other.exclusive(key) as theirs:
+        assert (mine, theirs) == (True, False)
+    with other.exclusive(key) as mine, host.exclusive("cd" * 32) as another:
+        assert mine
+        assert another
+
+
 def test_a_host_that_is_closed_gently_lets_the_step_finish_and_begins_no_other(lab):
     lab.book(TWO, tools="hold, say")
     told, host = Told(), lab.host()

@@ -125,6 +125,27 @@ def test_fifty_calls_at_once_are_held(project):
     assert sum(one.get("valid") is True for one in found) == count // 2
 
 
+def begin(url, tool):
+    """Call a tool as a client that does not wait for the answer."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": tool, "arguments": {}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": tool,
+    }
+    connection = http.client.HTTPConnection(url.split("/")[2])
+    connection.request("POST", "/mcp", json.dumps(body), headers)
+    return connection
+
+
 def test_a_run_goes_on_when_its_client_goes_away(project):
     project.document("wait", HOLD, tools="hold", meta="inputs: { file: { type: string, default: go } }")
 
@@ -137,29 +158,16 @@ def test_a_run_goes_on_when_its_client_goes_away(project):
             return first, last["status"]
 
     with project.over_http() as url:
-        body = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {
-                "name": "runbook_wait",
-                "arguments": {},
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                },
-            },
-        }
-        headers = {
-            "Accept": "application/json, text/event-stream",
-            "Content-Type": "application/json",
-            "MCP-Protocol-Version": "2026-07-28",
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": "runbook_wait",
-        }
-        connection = http.client.HTTPConnection(url.split("/")[2])
-        connection.request("POST", "/mcp", json.dumps(body), headers)
+        connection = begin(url, "runbook_wait")
         until(project.path("go.pid").exists)
         connection.close()
         assert anyio.run(look, url) == ("running", "completed")
+
+
+def test_a_server_that_is_ended_cancels_what_runs(project):
+    project.document("wait", HOLD, tools="hold", meta="inputs: { file: { type: string, default: go } }")
+    with project.over_http() as url:
+        connection = begin(url, "runbook_wait")
+        until(project.path("go.pid").exists)
+    connection.close()
+    assert [run["status"] for run in project.json("runs", "list")["runs"]] == ["cancelled"]

@@ -144,6 +144,15 @@ def test_the_same_key_gives_the_same_run_also_from_another_server(project):
 
     async def talk(client):
         given = {"what": "disk", "request_key": "k1"}
+        both: list[str] = []
+
+        async def one():
+            both.append(structured(await client.call_tool("runbook_note", given))["run_id"])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(one)
+        assert len(set(both)) == 1
         found = structured(await client.call_tool("runbook_note", given))
         again = structured(await client.call_tool("runbook_note", given))
         other = refused(await client.call_tool("runbook_note", {"what": "cpu", "request_key": "k1"}))

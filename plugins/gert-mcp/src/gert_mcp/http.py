@@ -5,10 +5,11 @@ from __future__ import annotations
 import hmac
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import uvicorn
+from anyio import to_thread
 from mcp.server.transport_security import TransportSecuritySettings
 
 from gert_core.api import UsageError
@@ -24,17 +25,22 @@ if TYPE_CHECKING:
     Send = Callable[[Message], Awaitable[None]]
     App = Callable[[Message, Receive, Send], Awaitable[None]]
 
+CLOSING: Final = 2
+"""Seconds in which open requests may end when the server does."""
+
 
 def serve_http(served: Served) -> int:
     """Serve until the process is ended, and return the exit code."""
     wanted = served.wanted
     server = AgentServer(served)
-    app: App = _Watching(server.streamable_http_app(transport_security=security(served), host=wanted.host), server)
+    inner = server.streamable_http_app(transport_security=security(served), host=wanted.host)
+    app: App = _Living(inner, server, served)
     if wanted.token is not None:
         app = _WithToken(app, wanted.token)
     config = uvicorn.Config(
         app, host=wanted.host, port=wanted.port, log_level="error", access_log=False, proxy_headers=False
     )
+    config.timeout_graceful_shutdown = CLOSING
     listening = _Announced(config, f"http://{_shown(wanted.host)}:{wanted.port}/mcp")
     try:
         listening.run()
@@ -42,8 +48,6 @@ def serve_http(served: Served) -> int:
         raise UsageError(f"cannot listen on {wanted.host}:{wanted.port}: {error.strerror or error}") from None
     except SystemExit:  # uvicorn says by itself what is wrong with the address
         raise UsageError(f"cannot listen on {wanted.host}:{wanted.port}", hint="choose another --bind") from None
-    finally:
-        served.roots.close()
     return 0
 
 
@@ -84,10 +88,13 @@ class _WithToken:
         return len(given) == 1 and hmac.compare_digest(given[0], self._expected)
 
 
-class _Watching:
-    """Looks for changed files while the application runs."""
+class _Living:
+    """Looks for changed files while the application runs, and cancels what runs when it ends.
 
-    def __init__(self, app: Any, server: AgentServer) -> None:
+    That is done before the process ends by its signal, which leaves nothing to be done afterwards.
+    """
+
+    def __init__(self, app: Any, server: AgentServer, served: Served) -> None:
         self._app = app
         within = app.router.lifespan_context
 
@@ -96,6 +103,8 @@ class _Watching:
             async with within(asked) as state, anyio.create_task_group() as tasks:
                 tasks.start_soon(server.watch)
                 yield state
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(served.roots.close)
                 tasks.cancel_scope.cancel()
 
         app.router.lifespan_context = lifespan

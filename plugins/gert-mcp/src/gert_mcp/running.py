@@ -32,6 +32,7 @@ WAIT: Final = 25.0
 """Seconds after which a call returns although its run goes on: many clients give up after 30 or 60."""
 _DAY: Final = 24 * 3600.0
 _REAL: Final = "real"
+_LOOK: Final = 0.05
 
 
 class Runs:
@@ -41,8 +42,6 @@ class Runs:
         self.limiter = anyio.CapacityLimiter(100)
         self._calls: dict[CallKey, HostedRun] = {}
         self._live: dict[str, HostedRun] = {}
-        self._keys: dict[str, threading.Lock] = {}
-        self._lock = threading.Lock()
 
     async def work(self, fn: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Call a function that waits, in a thread."""
@@ -152,20 +151,24 @@ class Runs:
         return hosted
 
     def _once(self, host: Host, name: str, asked: str, start: Callable[[], HostedRun]) -> HostedRun | str:
-        with self._lock:
-            lock = self._keys.setdefault(name, threading.Lock())
-        with lock:
-            known = host.remembered(name)
-            if isinstance(known, dict) and time.time() - float(str(known.get("at") or 0)) < _DAY:
-                if known.get("asked") != asked:
-                    raise UsageError(
-                        "this request_key was used for another call within 24 hours",
-                        hint="use a new key for a new run",
-                    )
-                return str(known["run_id"])
-            hosted = start()
-            host.remember(name, {"run_id": hosted.run_id, "at": time.time(), "asked": asked})
-            return hosted
+        until = time.monotonic() + WAIT
+        while time.monotonic() < until:
+            with host.exclusive(name) as mine:
+                if mine:
+                    return self._start_once(host, name, asked, start)
+            time.sleep(_LOOK)
+        raise UsageError("another call with this request_key is being started", hint="call again in a minute")
+
+    def _start_once(self, host: Host, name: str, asked: str, start: Callable[[], HostedRun]) -> HostedRun | str:
+        known = host.remembered(name)
+        if isinstance(known, dict) and time.time() - float(str(known.get("at") or 0)) < _DAY:
+            if known.get("asked") != asked:
+                message = "this request_key was used for another call within 24 hours"
+                raise UsageError(message, hint="use a new key for a new run")
+            return str(known["run_id"])
+        hosted = start()
+        host.remember(name, {"run_id": hosted.run_id, "at": time.time(), "asked": asked})
+        return hosted
 
 
 def ended(end: Mapping[str, Any]) -> dict[str, Any]:
