@@ -164,6 +164,24 @@ def test_a_run_goes_on_when_its_client_goes_away(project):
         assert anyio.run(look, url) == ("running", "completed")
 
 
+def test_a_client_that_cancels_its_call_cancels_the_run(project):
+    project.document("wait", HOLD, tools="hold", meta="inputs: { file: { type: string, default: go } }")
+
+    async def talk(url):
+        async with Client(url, mode="legacy", cache=None) as client:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "runbook_wait", {})
+                await anyio.to_thread.run_sync(lambda: until(project.path("go.pid").exists))
+                tasks.cancel_scope.cancel()
+            with anyio.fail_after(60):
+                while (run := structured(await client.call_tool("gert_runs", {}))["runs"][0])["status"] == "running":
+                    await anyio.sleep(0.1)
+            return run["status"]
+
+    with project.over_http() as url:
+        assert anyio.run(talk, url) == "cancelled"
+
+
 def test_a_server_that_is_ended_cancels_what_runs(project):
     project.document("wait", HOLD, tools="hold", meta="inputs: { file: { type: string, default: go } }")
     with project.over_http() as url:
