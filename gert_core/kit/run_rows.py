@@ -11,6 +11,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus
+from gert_core.kit.time_spans import recorded_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -116,15 +117,8 @@ def blocked_on(data: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
 
 def added(known: object, more: object) -> str | None:
     """Return the sum of two durations as traces have them; what is missing or is not one counts nothing."""
-    seconds = [found for text in (known, more) if (found := _seconds(text)) is not None]
+    seconds = [found for text in (known, more) if (found := recorded_seconds(text)) is not None]
     return f"{sum(seconds):.3f}s" if seconds else None
-
-
-def _seconds(text: object) -> float | None:
-    try:
-        return float(str(text).removesuffix("s"))
-    except ValueError:
-        return None
 
 
 def shown(row: RunRow, *, live: bool) -> RunRow:

@@ -58,4 +58,13 @@ def duration_text(seconds: float) -> str:
     return "".join(number + unit for number, unit in parts if number != "0") or "0s"
 
 
-__all__ = ["DURATION_PATTERN", "LENGTH", "LONGEST", "duration_text", "parse_duration"]
+def recorded_seconds(text: object) -> float | None:
+    """Return the seconds of a time as traces have it (``1.804s``); None for what is not one, such as ``inf``."""
+    try:
+        seconds = float(str(text).removesuffix("s"))
+    except ValueError:
+        return None
+    return seconds if -LONGEST <= seconds <= LONGEST else None
+
+
+__all__ = ["DURATION_PATTERN", "LENGTH", "LONGEST", "duration_text", "parse_duration", "recorded_seconds"]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from gert_core.kit.time_spans import recorded_seconds
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -40,10 +42,10 @@ class RunTimes(Struct, kw_only=True):
 
     def end(self, data: Mapping[str, Any]) -> None:
         """End a process that tells its duration; one that does not is as if it had been killed."""
-        worked = _seconds(data.get("duration"))
+        worked = recorded_seconds(data.get("duration"))
         if worked is not None:
             self.worked += worked
-            self.waited += _seconds(data.get("waited")) or 0.0
+            self.waited += recorded_seconds(data.get("waited")) or 0.0
             self.began = None
 
     def lose(self, last: str | None) -> None:
@@ -57,11 +59,11 @@ class RunTimes(Struct, kw_only=True):
 
     def suspended(self, waited: object) -> None:
         """Add the time in which there was no process, because people had to answer first."""
-        self.waited += _seconds(waited) or 0.0
+        self.waited += recorded_seconds(waited) or 0.0
 
     def told(self, duration: object) -> str | None:
         """Return the duration of the run, whose last process told this one."""
-        if _seconds(duration) is None:
+        if recorded_seconds(duration) is None:
             return None if duration is None else str(duration)
         return f"{self.worked:.3f}s"
 
@@ -81,13 +83,6 @@ def _moment(text: object) -> float | None:
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except (ValueError, OverflowError):
-        return None
-
-
-def _seconds(text: object) -> float | None:
-    try:
-        return float(str(text).removesuffix("s"))
-    except ValueError:
         return None
 
 

@@ -8,6 +8,7 @@ import time
 from zlib import crc32
 
 import pytest
+from forging import rewrite
 from gertproc import Gert
 from msgspec.structs import replace
 from people import BOOK as ASKING
@@ -146,3 +147,20 @@ def test_root_deletes_no_rest_of_a_run_of_another_user(gert):
     assert gert("runs", "prune", "--older-than", "30d").code == 0
     assert (theirs / "kept").exists()
     assert not ours.exists()
+
+
+@pytest.mark.parametrize("time", ["infs", "nans", "1e308s"])
+def test_a_time_without_an_end_in_a_trace_ends_no_command(gert, time):
+    def edit(events):
+        for event in events:
+            if event["type"] in ("run_complete", "step_complete"):
+                event["data"] |= {"duration": time, "waited": time, "active": time}
+        return events
+
+    rewrite(gert, edit)
+    run = gert.run().name
+    for words in (["runs", "show", run], ["runs", "show", run, "--json"], ["runs", "list"], ["runs", "status", run]):
+        said = gert(*words)
+        assert (said.code, "internal" in said.all, "Infinity" in said.out, "NaN" in said.out) == (0, *[False] * 3), (
+            said.all
+        )

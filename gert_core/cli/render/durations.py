@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gert_core.kit.time_spans import recorded_seconds
+
 
 def time_taken(duration: object, waited: object) -> str:
     """Return a duration as it is recorded, with the time that it leaves out: ``4.204s (waited 3m 10s for people)``."""
@@ -10,11 +12,8 @@ def time_taken(duration: object, waited: object) -> str:
 
 def in_words(waited: str) -> str:
     """Return a recorded time as people say it: ``3.2s``, ``3m 10s``."""
-    try:
-        seconds = float(waited.removesuffix("s"))
-    except ValueError:
-        return waited
-    return elapsed(seconds)
+    seconds = recorded_seconds(waited)
+    return waited if seconds is None else elapsed(seconds)
 
 
 def elapsed(seconds: float, *, digits: int = 1) -> str:

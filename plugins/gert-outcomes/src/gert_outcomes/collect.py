@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import RunError, UsageError
 from gert_core.api.store_records import RunQuery
 from gert_core.hosting.past import PastRuns
+from gert_core.kit.time_spans import recorded_seconds
 from gert_core.kit.times import moment
 from gert_outcomes.periods import Division, day_of, period_words, started_at, week_of
 from gert_outcomes.summary import OutcomeCount, OutcomeReport, Part, StepRate, TrendBucket, times_of
@@ -36,8 +36,8 @@ class _Run:
     def __init__(self, row: RunRow, began: datetime) -> None:
         self.row = row
         self.began = began
-        self.duration = None if row.finished is None else _seconds(row.duration)
-        self.waited = _seconds(row.waited)
+        self.duration = None if row.finished is None else recorded_seconds(row.duration)
+        self.waited = recorded_seconds(row.waited)
 
 
 def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) -> OutcomeReport:
@@ -189,18 +189,7 @@ def _waits(runs: Iterable[_Run]) -> Times | None:
 
 
 def _known(texts: Iterable[str | None]) -> list[float]:
-    return [seconds for text in texts if text is not None and (seconds := _seconds(text)) is not None]
-
-
-def _seconds(text: str | None) -> float | None:
-    """Return the seconds of a time as rows have it, such as ``1.804s``; None for what is not one (``inf``, ``nan``)."""
-    if text is None:
-        return None
-    try:
-        seconds = float(text.removesuffix("s"))
-    except ValueError:
-        return None
-    return seconds if isfinite(seconds) else None
+    return [seconds for text in texts if text is not None and (seconds := recorded_seconds(text)) is not None]
 
 
 def _before(run_id: str, since: str | None) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.kit.escaping import escape
+from gert_core.kit.time_spans import recorded_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,9 +72,8 @@ def line_of(end: Mapping[str, Any], wanted: WatchOptions) -> Line:
 
 def seconds(text: object) -> str:
     """Return a duration as it is recorded (``4.204s``) in tenths of seconds, or in minutes and seconds."""
-    try:
-        taken = float(str(text).removesuffix("s"))
-    except ValueError:
+    taken = recorded_seconds(text)
+    if taken is None:
         return ""
     if taken < 60:
         return f"{taken:.1f}s"

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from gert_core.api import GertError
+from gert_core.kit.time_spans import recorded_seconds
 from gert_tui.screens.base import GertScreen
 from gert_tui.screens.leaving import Leaving
 from gert_tui.widgets.rows import RowsView
@@ -237,10 +238,8 @@ def _when(started: str | None) -> str:
 
 
 def _seconds(duration: str | None) -> float:
-    try:
-        return float((duration or "").removesuffix("s"))
-    except ValueError:
-        return -1.0
+    seconds = recorded_seconds(duration)
+    return -1.0 if seconds is None else seconds
 
 
 __all__ = ["RunsScreen", "RunsView"]

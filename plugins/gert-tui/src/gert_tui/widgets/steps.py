@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
+from gert_core.kit.time_spans import recorded_seconds
 from gert_tui.widgets.rows import RowsView
 
 if TYPE_CHECKING:
@@ -75,9 +76,8 @@ class StepsView(RowsView):
 
 
 def _short(duration: str) -> str:
-    try:
-        seconds = float(duration.removesuffix("s"))
-    except ValueError:
+    seconds = recorded_seconds(duration)
+    if seconds is None:
         return duration
     return f"{seconds:.1f}s" if seconds < 60 else f"{int(seconds) // 60}m{int(seconds) % 60:02}s"
 
