@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -127,7 +128,8 @@ def incident(environ: dict[str, str]) -> Iterator[tuple[str, str]]:
         with OnScreen(command, cwd=root, environ=environ, columns=TUI_COLUMNS, rows=TUI_ROWS) as seen:
             seen.until(lambda now: any("investigate asks: press Enter" in line for line in now.lines))
             seen.type("o")  # of this step alone: what branches write comes in any order
-            seen.until(lambda now: any("Find out what is wrong" in line for line in now.lines))
+            until = time.monotonic() + 2.5  # so that what is drawn is whole
+            seen.until(lambda now: time.monotonic() > until and any("Find out what is" in line for line in now.lines))
             label = "gert tui: the steps of an incident, what its tools wrote, and a question"
             yield "tui.svg", picture(seen, label, columns=TUI_COLUMNS)
 
