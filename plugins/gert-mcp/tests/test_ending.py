@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
 from contextlib import suppress
 
 import anyio
+import pytest
 from agents import BOTH, LEGACY, MODERN, structured
 from hosting import until
 from mcp_types import ElicitResult
@@ -25,6 +27,18 @@ ASK = """
     - { kind: text, name: notes, description: What you saw }
     - { kind: checklist, name: checks, items: [one, two] }
 """
+
+
+class LeftError(Exception):
+    """The client goes without a word."""
+
+
+def gone(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def statuses(project):
@@ -106,6 +120,39 @@ def test_a_signal_cancels_what_runs_and_ends_the_server(project):
         raw.process.send_signal(signal.SIGTERM)
         assert raw.process.wait(60) == 143
     assert statuses(project) == ["cancelled"]
+    assert gone(int(project.path("go.pid").read_text()))
+
+
+def test_a_signal_after_the_end_of_the_input_cancels_what_runs(project):
+    """What the client of the SDK does: it closes the input, and sends the signal two seconds later."""
+    project.document("wait", HOLD, tools="hold, change")
+    with Raw(project) as raw:
+        raw.call("runbook_wait")
+        until(project.path("go.pid").exists)
+        raw.process.stdin.close()
+        time.sleep(2)
+        assert raw.process.poll() is None
+        raw.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert raw.process.wait(60) == 143
+        assert time.monotonic() - began < 10
+    assert statuses(project) == ["cancelled"]
+    assert gone(int(project.path("go.pid").read_text()))
+
+
+def test_a_client_that_leaves_cancels_its_run(project):
+    project.document("wait", HOLD, tools="hold, change")
+
+    async def talk(client):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "runbook_wait", {})
+            await anyio.to_thread.run_sync(lambda: until(project.path("go.pid").exists))
+            raise LeftError
+
+    with pytest.raises(LeftError):
+        project.talk(talk)
+    until(lambda: statuses(project) == ["cancelled"])
+    until(lambda: gone(int(project.path("go.pid").read_text())))
 
 
 def test_what_is_not_a_message_does_not_end_the_server(project):

@@ -63,17 +63,27 @@ class Served:
         begun = await self.runs.begin(book.host, book.path, call.caller, inputs=inputs, mode=mode, key=key)
         if isinstance(begun, str):
             return answer_run(await self.look_at(call, begun, wait=0.0, after=None))
-        found = await self.runs.watch(call.ctx, begun)
+        found = await self.runs.watch(call.ctx, begun, hide=book.opaque)
         return answer_run(await self._asked(call, book.host, found, hide=book.opaque))
 
     async def resume(self, call: AgentCall, run_id: str) -> dict[str, Any]:
         """Resume a run of the caller's."""
         host, view = await self.runs.work(self.own, call.caller, run_id)
-        hide = await self.runs.work(self._is_opaque, view)
+        self.refuse_mode(view.state.mode if view.state is not None else "")
+        hide = await self.runs.work(self.is_opaque, view)
         begun = await self.runs.resume(host, view.run_id, call.caller)
         if isinstance(begun, dict):
-            return shown_run(begun, hide=hide, url=self.wanted.approve_url)
-        return await self._asked(call, host, await self.runs.watch(call.ctx, begun), hide=hide)
+            return self.shown(begun, hide=hide)
+        return await self._asked(call, host, await self.runs.watch(call.ctx, begun, hide=hide), hide=hide)
+
+    def refuse_mode(self, mode: str) -> None:
+        """Raise ``UsageError`` for a run that goes on in a mode which agents may not ask for here."""
+        if (mode or "real") not in self.wanted.modes:
+            raise UsageError(
+                f"the run is {mode or 'real'}, and this server serves {', '.join(self.wanted.modes)} only",
+                kind=ErrorKind.NOT_SERVED,
+                hint="a person can resume it with gert resume",
+            )
 
     async def cancel(self, call: AgentCall, run_id: str) -> dict[str, Any]:
         """Cancel a run of the caller's."""
@@ -83,12 +93,13 @@ class Served:
 
     async def look_at(self, call: AgentCall, run_id: str, *, wait: float, after: int | None) -> dict[str, Any]:
         """Return a run as it stands, after it has stopped or the time is up."""
-        live = self.runs.live(run_id)
-        if live is not None and wait:
-            await self.runs.watch(call.ctx, live, seconds=wait)
         host, view = await self.runs.work(self._visible, call.caller, run_id)
-        hide = await self.runs.work(self._is_opaque, view)
-        found = shown_run(await self.runs.work(view.to_json), hide=hide, url=self.wanted.approve_url)
+        hide = await self.runs.work(self.is_opaque, view)
+        live = self.runs.live(view.run_id)
+        if live is not None and wait:
+            await self.runs.watch(call.ctx, live, hide=hide, seconds=wait, runs=False)
+            host, view = await self.runs.work(self._visible, call.caller, view.run_id)
+        found = self.shown(await self.runs.work(view.to_json), hide=hide)
         if after is not None and not hide:
             found["events"] = await self.runs.work(shown_trace, host, view, after)
         return found
@@ -124,20 +135,24 @@ class Served:
     def trace(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
         """Return a run whose trace a caller may read."""
         host, view = self._visible(caller, run_id)
-        if self._is_opaque(view):
+        if self.is_opaque(view):
             raise opaque(str(view.run_id))
         return host, view
 
     def visible(self, caller: Caller, run_id: str) -> dict[str, Any]:
         """Return the document of a run that a caller may see."""
         _, view = self._visible(caller, run_id)
-        return shown_run(view.to_json(), hide=self._is_opaque(view), url=self.wanted.approve_url)
+        return self.shown(view.to_json(), hide=self.is_opaque(view))
+
+    def shown(self, document: dict[str, Any], *, hide: bool) -> dict[str, Any]:
+        """Return the document of a run as agents see it."""
+        return shown_run(document, hide=hide, url=self.wanted.approve_url)
 
     async def _asked(self, call: AgentCall, host: Host, found: dict[str, Any], *, hide: bool) -> dict[str, Any]:
         """Return the result of a run, when the client has been told where people answer."""
-        shown = shown_run(found, hide=hide, url=self.wanted.approve_url)
-        again = await ask_people(self, call, host, shown)
-        return shown if again is None else shown_run(again, hide=hide, url=self.wanted.approve_url)
+        shown = self.shown(found, hide=hide)
+        again = await ask_people(self, call, host, shown, hide=hide)
+        return shown if again is None else again
 
     def own(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
         """Return a run that a caller may manage."""
@@ -153,9 +168,11 @@ class Served:
         return host, view
 
     def _may_see(self, caller: Caller, view: RunView) -> bool:
-        return caller.owns(view) or not self.books.hides(_runbook(view))
+        """Return whether a run is shown: its runbook is served, or is gone and was the caller's to run."""
+        served = self.books.serves(_runbook(view))
+        return served or (served is None and caller.owns(view))
 
-    def _is_opaque(self, view: RunView) -> bool:
+    def is_opaque(self, view: RunView) -> bool:
         """Return whether the steps of a run are not shown: as its runbook said when it began, or says now."""
         book = self.books.look().get(_path(view)) if _runbook(view) is not None else None
         return (book is not None and book.opaque) or said_opaque(view)

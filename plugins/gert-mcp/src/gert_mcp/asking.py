@@ -41,15 +41,20 @@ class InputRequiredError(Exception):
         self.result = result
 
 
-async def ask_people(served: Served, call: AgentCall, host: Host, found: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Ask what a client can ask its person about a run that has stopped; return the run if it went on by that."""
+async def ask_people(
+    served: Served, call: AgentCall, host: Host, found: Mapping[str, Any], *, hide: bool
+) -> dict[str, Any] | None:
+    """Ask what a client can ask its person about a run that has stopped; return the run if it went on by that.
+
+    ``found`` and what is returned are as agents see the run: of an opaque one, nothing is asked by a form.
+    """
     result: dict[str, Any] | None = None
     for _ in range(_ROUNDS):
         current = found if result is None else result
         if current.get("status") == "approval_pending":
             await _open_page(served, call, current)
             return result
-        again = await _ask_form(served, call, host, current)
+        again = await _ask_form(served, call, host, current, hide=hide)
         if again is None:
             return result
         result = again
@@ -63,10 +68,11 @@ async def answered(served: Served, call: AgentCall) -> dict[str, Any]:
     given = responses.get(_FORM)
     if isinstance(given, ElicitResult) and served.wanted.human_client:
         host, view = await served.runs.work(served.own, call.caller, run_id)
-        shown = await served.runs.work(view.to_json)
-        again = await _apply(served, call, host, shown, given)
+        hide = await served.runs.work(served.is_opaque, view)
+        shown = served.shown(await served.runs.work(view.to_json), hide=hide)
+        again = await _apply(served, call, host, shown, given, hide=hide)
         if again is not None:
-            further = await ask_people(served, call, host, again)
+            further = await ask_people(served, call, host, again, hide=hide)
             return again if further is None else further
     return await served.look_at(call, run_id, wait=0.0, after=None)
 
@@ -77,7 +83,8 @@ async def _open_page(served: Served, call: AgentCall, found: Mapping[str, Any]) 
     if not tickets or elicitation is None or elicitation.url is None:
         return
     ticket = tickets[0]
-    message = f"Run {found.get('run_id')} waits for an approval of step {ticket.get('step_key')}."
+    what = f"an approval of step {ticket['step_key']}" if "step_key" in ticket else "an approval"
+    message = f"Run {found.get('run_id')} waits for {what}."
     url, name = str(ticket["url"]), str(ticket["ticket_id"])
     if _modern(call):
         if call.params.request_state is not None:  # it was asked before
@@ -93,7 +100,9 @@ async def _open_page(served: Served, call: AgentCall, found: Mapping[str, Any]) 
             return  # the client said no; the ticket stays open
 
 
-async def _ask_form(served: Served, call: AgentCall, host: Host, found: Mapping[str, Any]) -> dict[str, Any] | None:
+async def _ask_form(
+    served: Served, call: AgentCall, host: Host, found: Mapping[str, Any], *, hide: bool
+) -> dict[str, Any] | None:
     elicitation = _elicitation(call)
     if not served.wanted.human_client or found.get("status") != "answer_pending" or elicitation is None:
         return None
@@ -111,22 +120,24 @@ async def _ask_form(served: Served, call: AgentCall, host: Host, found: Mapping[
             given = await call.ctx.session.elicit_form(form.message, form.schema, call.ctx.request_id)
         except MCPError:
             return None
-        return await _apply(served, call, host, found, given)
+        return await _apply(served, call, host, found, given, hide=hide)
     return None
 
 
 async def _apply(
-    served: Served, call: AgentCall, host: Host, found: Mapping[str, Any], given: ElicitResult
+    served: Served, call: AgentCall, host: Host, found: Mapping[str, Any], given: ElicitResult, *, hide: bool
 ) -> dict[str, Any] | None:
     """Answer the questions of a step as the person did, and let the run go on; None when they did not."""
     form = form_of(list(found.get("questions") or ()))
     if form is None or given.action != "accept" or given.content is None:
         return None
+    served.refuse_mode(str(found.get("mode") or ""))
     values = answers_of(form, given.content)
     run_id = str(found["run_id"])
     await served.runs.work(host.answer, run_id, form.step_key, values, by=account_name(os.getuid()))
     begun = await served.runs.resume(host, run_id, call.caller)
-    return begun if isinstance(begun, dict) else await served.runs.watch(call.ctx, begun)
+    again = begun if isinstance(begun, dict) else await served.runs.watch(call.ctx, begun, hide=hide)
+    return served.shown(again, hide=hide)
 
 
 def _elicitation(call: AgentCall) -> Any:

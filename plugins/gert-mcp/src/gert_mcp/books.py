@@ -134,10 +134,22 @@ class Books:
                 raise UsageError(f"there are several runbooks {name!r}: {paths}", hint="use the path or the tool")
         raise UsageError(f"there is no runbook {name!a} here", hint="gert_list_runbooks lists them")
 
-    def hides(self, runbook_path: object) -> bool:
-        """Return whether the runs of a runbook are not shown: it is hidden, or cannot be found any more."""
-        book = self.look().get(Path(runbook_path)) if isinstance(runbook_path, str) else None
-        return book is None or book.hidden
+    def serves(self, runbook_path: object) -> bool | None:
+        """Return whether the runs of a runbook are shown; None for one that cannot be found any more.
+
+        Where only some runbooks are served, one that is gone is none of them.
+        """
+        if not isinstance(runbook_path, str):
+            return False
+        path = Path(runbook_path)
+        book = self.look().get(path)
+        if book is None and path.is_file():
+            real = path.resolve()
+            host = next((host for host in self._roots if real.is_relative_to(host.root)), None)
+            book = None if host is None else self.look().get(real) or self._book(host, real)
+        if book is None:
+            return False if self._only else None
+        return not book.hidden
 
     def _read(self, changed: set[Path]) -> None:
         """Read the runbooks that a change can concern: those with the file; all, if the file is not a runbook."""

@@ -91,12 +91,15 @@ class Runs:
 
         return await self.work(resume)
 
-    async def watch(self, ctx: Context, hosted: HostedRun, *, seconds: float = WAIT) -> dict[str, Any]:
+    async def watch(
+        self, ctx: Context, hosted: HostedRun, *, hide: bool, seconds: float = WAIT, runs: bool = True
+    ) -> dict[str, Any]:
         """Return how a run ended or what it waits for; after some seconds that it is running.
 
-        What happens meanwhile is told as progress. A run whose call is cancelled by the client is cancelled.
+        What happens meanwhile is told as progress, unless ``hide`` says that nothing of it is shown. With ``runs`` the
+        call is what the run is executed for: when the client cancels it, the run is cancelled.
         """
-        call = call_of(ctx)
+        call = call_of(ctx) if runs else None
         if call is not None:
             self._calls[call] = hosted
         send, receive = anyio.create_memory_object_stream[Any](float("inf"))
@@ -114,7 +117,8 @@ class Runs:
                     if notice.kind == "end":
                         end = notice.data
                         break
-                    await progress.tell(notice)
+                    if not hide:
+                        await progress.tell(notice)
         finally:
             leave()
             send.close()
@@ -128,6 +132,12 @@ class Runs:
         hosted = self._calls.pop(call, None)
         if hosted is not None and not hosted.done:
             hosted.cancel("the client cancelled the call")
+
+    def cancel_all(self, reason: str) -> None:
+        """Cancel what is executed here; what only waits for people stays as it is."""
+        for hosted in list(self._live.values()):
+            if not hosted.waits:
+                hosted.cancel(reason)
 
     def live(self, run_id: str) -> HostedRun | None:
         """Return a run that is executed here."""

@@ -18,6 +18,8 @@ from gert_mcp.server import AgentServer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from anyio.abc import TaskStatus
+
     from gert_mcp.command import ServerOptions
 
 FINISHING: Final = 30.0
@@ -36,31 +38,40 @@ def serve(wanted: ServerOptions, *, environ: Mapping[str, str]) -> int:
 
 
 async def _stdio(served: Served) -> int:
-    from mcp.server.stdio import stdio_server
-
     server, code = AgentServer(served), 0
-    ended = anyio.Event()
+    serving = anyio.CancelScope()
 
-    async def stop_by_signal(scope: anyio.CancelScope) -> None:
+    async def stop_by_signal(*, task_status: TaskStatus[None]) -> None:
+        """End everything at the first signal, also while steps finish after the input has ended; a second one kills."""
         nonlocal code
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            task_status.started()
             async for number in signals:
                 code = 128 + number
-                scope.cancel()
+                serving.cancel()
+                await to_thread.run_sync(served.runs.cancel_all, signal.Signals(number).name)
                 return
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(stop_by_signal, tasks.cancel_scope)
+        await tasks.start(stop_by_signal)
+        with serving:
+            await _talk(server)
+        leaves = 0.0 if code else FINISHING
+        await to_thread.run_sync(partial(served.roots.close, leaves=leaves))
+        tasks.cancel_scope.cancel()
+    return code
+
+
+async def _talk(server: AgentServer) -> None:
+    """Answer what comes from standard input until that ends."""
+    from mcp.server.stdio import stdio_server
+
+    async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.watch)
         lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.fileno()))
         async with stdio_server(stdin=lines) as (read, write):
             await server.run(read, write, server.create_initialization_options())
-        ended.set()
         tasks.cancel_scope.cancel()
-    with anyio.CancelScope(shield=True):
-        leaves = FINISHING if ended.is_set() else 0.0
-        await to_thread.run_sync(partial(served.roots.close, leaves=leaves))
-    return code
 
 
 __all__ = ["FINISHING", "serve"]
