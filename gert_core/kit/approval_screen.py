@@ -46,7 +46,7 @@ def describe(
     are further rows by their labels, ``signature`` is said where the request needs one.
     """
     frame = _Frame(columns)
-    command = _command(request)
+    command = command_of(request)
     yield cut(f"{title}: step {name_of(request)} of {escape(request.runbook_name)}", columns)
     yield from frame.rows("command", command)
     started: Mapping[str, Any] = request.document.get("command") or {}
@@ -100,7 +100,8 @@ def name_of(request: ApprovalRequest) -> str:
     return escape(readable_key(request.step_key))
 
 
-def _command(request: ApprovalRequest) -> str:
+def command_of(request: ApprovalRequest) -> str:
+    """Return what the step would start or call, on one line."""
     if request.command:
         return shlex.join(request.command)
     started = request.document.get("command") or {}
@@ -159,4 +160,4 @@ class _Frame:
         return [part for line in lines for part in wrap(escape(line), self._width)]
 
 
-__all__ = ["LINES", "NARROWEST", "describe", "name_of", "width"]
+__all__ = ["LINES", "NARROWEST", "command_of", "describe", "name_of", "width"]

@@ -39,6 +39,12 @@ def spread(fill):
     return max(channels) - min(channels)
 
 
+def _can_be_read(style):
+    """Whether a text differs from what is behind it: the colours of the terminal, or two that are not the same."""
+    shown = [color for color in (style.color, style.bgcolor) if color is not None and not color.is_default]
+    return not shown or style.color != style.bgcolor
+
+
 def steady(rows):
     text = "\n".join(rows) + "\n"
     for pattern, shown in STEADY:
@@ -85,6 +91,7 @@ def test_the_screen_of_a_run_looks_as_it_is_kept(lab, monkeypatch, name, size, e
     coloured = [fill for fill in set(re.findall(r"#([0-9a-f]{6})", svg)) - WINDOW if spread(fill) > 16]
     if name == "monochrome":
         assert not coloured
+        assert all(style is None or _can_be_read(style) for style in styles)
         assert any(style is not None and style.reverse for style in styles)
         assert any(style is not None and style.bold for style in styles)
     elif name == "80x24":

@@ -8,8 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from gert_core.api import GertError
-from gert_core.kit.approval_screen import describe, name_of
+from gert_core.kit.approval_screen import command_of, describe, name_of
 from gert_core.kit.display import readable_time
+from gert_tui.inputs import as_text
 from gert_tui.screens.base import GertScreen
 from gert_tui.screens.dialogs import Choose, Fill
 from gert_tui.screens.page import TextView
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
+    from gert_core.api import ApprovalRequest
     from gert_core.hosting import TicketView
     from gert_tui.look import Look
 
 _EVERY = 1.0
 """Seconds between two looks for tickets."""
+_LONGEST = 160
+"""The most characters of a command, or of all inputs, in a form."""
 
 
 class _Tickets(RowsView):
@@ -38,7 +42,7 @@ class _Tickets(RowsView):
     @property
     def selected(self) -> TicketView | None:
         """The ticket at the cursor."""
-        return self.tickets[self.cursor] if self.cursor < len(self.tickets) else None
+        return self.tickets[self.cursor] if 0 <= self.cursor < len(self.tickets) else None
 
     def count(self) -> int:
         """Return how many there are."""
@@ -58,7 +62,11 @@ class _Tickets(RowsView):
 
 
 class ApprovalsScreen(GertScreen):
-    """Open tickets, and below them the one at the cursor."""
+    """Open tickets, and below them the one at the cursor.
+
+    ``ticket`` is the one to begin with; one that is not open any more, or "", begins with none, so that no key decides
+    about another. Without it the first one is at the cursor.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "decide(True)", "approve; id and reason are asked, a critical step twice"),
@@ -106,33 +114,42 @@ class ApprovalsScreen(GertScreen):
 
     def _show(self, found: list[tuple[TicketView, Mapping[str, Any] | None]]) -> None:
         self._looking = False
-        if not self.query(_Tickets):  # the screen was left meanwhile
+        if not self.query(_Tickets) or len(self.query("#head, #request")) < 2:  # the screen was left meanwhile
             return
         view = self.query_one(_Tickets)
-        before = [ticket.ticket_id for ticket in view.tickets]
+        before = "" if view.selected is None else view.selected.ticket_id
         self._since = {ticket.ticket_id: since for ticket, since in found}
         view.tickets = [ticket for ticket, _ in found]
+        self._keep(view, before if self._wanted is None else self._wanted)
         view.changed()
-        if self._wanted is not None:
-            at = next((n for n, one in enumerate(view.tickets) if one.ticket_id == self._wanted), None)
-            if at is not None:
-                view.move_to(at)
-                self._wanted = None
-        if before != [ticket.ticket_id for ticket in view.tickets] or not before:
+        if not before or view.selected is None or before != view.selected.ticket_id:
             self._describe()
         told = f"Approvals: {len(view.tickets)}" if view.tickets else "Nothing waits for approval."
         self.query_one("#head", Static).update(self.gert.drawn(told))
 
+    def _keep(self, view: _Tickets, name: str) -> None:
+        """Put the cursor on a ticket, wherever it stands now; on none when it is not open any more."""
+        if not name and self._wanted is None:
+            return
+        at = next((n for n, one in enumerate(view.tickets) if one.ticket_id == name), -1)
+        if at < 0:
+            view.cursor = at
+        elif at != view.cursor:
+            view.move_to(at)
+        if at >= 0:
+            self._wanted = None
+
     def on_rows_view_moved(self, message: RowsView.Moved) -> None:
         """Show the request at the cursor."""
         if message.view is self.query_one(_Tickets):
+            self._wanted = None
             self._describe()
 
     def _describe(self) -> None:
         ticket = self.query_one(_Tickets).selected
         page = self.query_one("#request", TextView)
         if ticket is None:
-            page.set_lines([])
+            page.set_lines(["Choose a request: Up and Down move."] if self.query_one(_Tickets).tickets else [])
             return
         told = f"since last: {_since(self._since.get(ticket.ticket_id))}"
         page.set_lines([told, *describe(ticket.request, columns=max(page.size.width, 30))])
@@ -148,11 +165,12 @@ class ApprovalsScreen(GertScreen):
         """Ask who decides and why; for a critical step ask once more; then decide."""
         ticket = self.query_one(_Tickets).selected
         if ticket is None:
-            self.gert.say("nothing waits for approval")
+            some = self.query_one(_Tickets).tickets
+            self.gert.say("choose a request first: Up and Down move" if some else "nothing waits for approval")
             return
         request = ticket.request
         word = "Approve" if approved else "Reject"
-        told = [f"risk {request.risk_level}; writes {', '.join(request.contract.get('writes') or ()) or 'nothing'}"]
+        told = _facts(request)
         fields = [("who", "Your id", self.gert.host.actor), ("why", "Reason", "")]
 
         def filled(found: dict[str, str] | None) -> None:
@@ -163,7 +181,7 @@ class ApprovalsScreen(GertScreen):
             else:
                 self._decide(ticket, approved, found)
 
-        title = f"{word} step {name_of(request)} of {request.runbook_name}"
+        title = f"{word} step {name_of(request)} of {request.runbook_name} (ticket {request.ticket_id})"
         check = _needs_id
         self.app.push_screen(Fill(title, told, fields, button=word, check=check), filled)
 
@@ -172,9 +190,9 @@ class ApprovalsScreen(GertScreen):
             if number == 1:
                 self._decide(ticket, True, found)
 
-        told = ["This step is critical: what it does cannot simply be taken back."]
+        told = ["This step is critical: what it does cannot simply be taken back.", *_facts(ticket.request)]
         options = ["No", f"Yes, approve {name_of(ticket.request)}"]
-        self.app.push_screen(Choose("Are you sure?", told, options), chosen)
+        self.app.push_screen(Choose(f"Are you sure? (ticket {ticket.ticket_id})", told, options), chosen)
 
     def _decide(self, ticket: TicketView, approved: bool, found: dict[str, str]) -> None:
         app = self.gert
@@ -195,6 +213,21 @@ class ApprovalsScreen(GertScreen):
             app.call_later(self._look)
 
         app.apart(work)
+
+
+def _facts(request: ApprovalRequest) -> list[str]:
+    """Return which request it is, in a few lines; the page below the list has all of it."""
+    inputs = ", ".join(f"{name}={as_text(value)}" for name, value in request.inputs.items())
+    return [
+        f"run {request.run_id}, requested by {request.requested_by}",
+        _short(f"command: {command_of(request)}"),
+        _short(f"inputs: {inputs or 'none'}"),
+        f"risk {request.risk_level}; writes {', '.join(request.contract.get('writes') or ()) or 'nothing'}",
+    ]
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ... ({len(line) - _LONGEST} more characters)"
 
 
 def _needs_id(found: dict[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
@@ -14,6 +14,7 @@ from gert_tui.widgets.rows import RowsView
 if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
+    from textual.widget import Widget
 
     from gert_tui.app import GertApp
 
@@ -22,7 +23,37 @@ SMALL: Final = (80, 24)
 TOO_SMALL: Final = "This terminal is too small for gert: make it 40 columns wide and 10 rows high, or more."
 
 
-class GertScreen(Screen[None]):
+class Roomy:
+    """What a screen does on a tiny terminal: a sentence instead of it, and no key does anything but quit."""
+
+    _kept: Widget | None = None
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Choose how much is shown."""
+        screen = cast("Screen[Any]", self)
+        width, height = event.size
+        was, tiny = screen.has_class("-tiny"), width < TINY[0] or height < TINY[1]
+        if tiny and not was:
+            self._kept = screen.focused
+            screen.set_focus(None)
+        screen.set_class(tiny, "-tiny")
+        screen.set_class(width < SMALL[0] or height < SMALL[1], "-small")
+        if was and not tiny:
+            screen.call_after_refresh(self._focus_again)
+
+    def _focus_again(self) -> None:
+        screen = cast("Screen[Any]", self)
+        if self._kept is not None and self._kept.is_attached:
+            screen.set_focus(self._kept)
+        elif screen.focused is None:
+            screen.focus_next()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let no key do what cannot be seen."""
+        return action == "quit" or not cast("Screen[Any]", self).has_class("-tiny")
+
+
+class GertScreen(Roomy, Screen[None]):
     """A screen with a line of keys at the bottom, help and search."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,12 +83,6 @@ class GertScreen(Screen[None]):
         search.cursor_blink = False
         yield search
         yield Static(self.KEYS, id="keys", markup=False)
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Choose how much is shown."""
-        width, height = event.size
-        self.set_class(width < TINY[0] or height < TINY[1], "-tiny")
-        self.set_class(width < SMALL[0] or height < SMALL[1], "-small")
 
     # -- search --------------------------------------------------------------------------------------------------
 
@@ -123,4 +148,4 @@ class GertScreen(Screen[None]):
             self.app.pop_screen()
 
 
-__all__ = ["TINY", "GertScreen"]
+__all__ = ["TINY", "TOO_SMALL", "GertScreen", "Roomy"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -10,11 +10,14 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
+from gert_core.kit.escaping import wrap
+from gert_tui.screens.base import TOO_SMALL, Roomy
 from gert_tui.widgets.rows import RowsView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from textual import events
     from textual.app import ComposeResult
 
     from gert_tui.app import GertApp
@@ -22,29 +25,72 @@ if TYPE_CHECKING:
 
     Check = Callable[[dict[str, str]], str]
 
+Result = TypeVar("Result")
+"""What a form gives when it is closed."""
+
 
 class _Options(RowsView):
-    """The things to choose from, each with the key that chooses it."""
+    """The things to choose from, wrapped so that all of each can be read."""
 
     def __init__(self, labels: Sequence[str], look: Look) -> None:
         super().__init__()
         self._labels = [look.spell(label) for label in labels]
+        self._rows = list(enumerate(self._labels))
+        """The rows, each with the number of its thing."""
+
+    @property
+    def chosen(self) -> int:
+        """The number of the thing at the cursor."""
+        return self._rows[self.cursor][0]
 
     def count(self) -> int:
-        """Return how many there are."""
-        return len(self._labels)
+        """Return how many rows there are."""
+        return len(self._rows)
 
     def parts(self, number: int) -> list[tuple[str, str]]:
         """Return one of them."""
-        return [(self._labels[number], "")]
+        return [(self._rows[number][1], "")]
 
-    def on_mount(self) -> None:
-        """Take as many rows as there are things."""
-        self.styles.height = self.count() + 2
+    def on_resize(self, event: events.Resize) -> None:
+        """Take as many rows as the things need."""
+        if not event.size.width:
+            return
+        at = self.chosen
+        width = max(event.size.width, 10)
+        self._rows = [(n, part) for n, label in enumerate(self._labels) for part in wrap(label, width)]
+        self.styles.height = len(self._rows) + 2
         self.changed()
+        self.to(at)
+
+    def to(self, thing: int) -> None:
+        """Put the cursor on a thing."""
+        last = len(self._labels) - 1
+        self.move_to(next(row for row, (n, _) in enumerate(self._rows) if n == min(max(thing, 0), last)))
 
 
-class Choose(ModalScreen[int | None]):
+class Dialog(Roomy, ModalScreen[Result]):
+    """A form over a screen: its lines scroll where there is little room, its title and buttons stay."""
+
+    KEPT: ClassVar[int] = 7
+    """How many rows are not the lines: the border, the title, what is wrong, the buttons."""
+
+    def compose(self) -> ComposeResult:
+        """Yield the form, and the sentence that stands there instead of it on a tiny terminal."""
+        yield Static(TOO_SMALL, id="tiny", markup=False)
+        with Vertical(classes="dialog"):
+            yield from self.form()
+
+    def form(self) -> ComposeResult:
+        """Yield what is in the form."""
+        raise NotImplementedError
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Give the lines what the rest leaves."""
+        for lines in self.query(".fields"):
+            lines.styles.max_height = max(event.size.height * 95 // 100 - self.KEPT, 1)
+
+
+class Choose(Dialog[int | None]):
     """Choose one of several things; the result is its number, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,33 +104,34 @@ class Choose(ModalScreen[int | None]):
         super().__init__()
         self._title, self._lines, self._options = title, lines, options
 
-    def compose(self) -> ComposeResult:
+    def form(self) -> ComposeResult:
         """Yield the question and the things."""
         look = cast("GertApp", self.app).look
-        with Vertical(classes="dialog"):
-            yield Static(look.spell(self._title), classes="title", markup=False)
+        yield Static(look.spell(self._title), classes="title", markup=False)
+        with VerticalScroll(classes="fields", can_focus=False):
             for line in self._lines:
                 yield Static(look.spell(line), markup=False)
-            yield _Options(self._options, look)
+        yield _Options(self._options, look)
 
     def on_rows_view_chosen(self, message: RowsView.Chosen) -> None:
         """Take what was clicked."""
-        self.dismiss(message.view.cursor)
+        self.dismiss(self.query_one(_Options).chosen)
 
     def action_move(self, by: int) -> None:
         """Move the cursor."""
-        self.query_one(_Options).action_move(by)
+        view = self.query_one(_Options)
+        view.to(view.chosen + by)
 
     def action_choose(self) -> None:
         """Take the thing at the cursor."""
-        self.dismiss(self.query_one(_Options).cursor)
+        self.dismiss(self.query_one(_Options).chosen)
 
     def action_leave(self) -> None:
         """Choose nothing."""
         self.dismiss(None)
 
 
-class Fill(ModalScreen[dict[str, str] | None]):
+class Fill(Dialog[dict[str, str] | None]):
     """Fill in a few lines; the result has them by name, or is None.
 
     ``fields`` are name, label and what is there already; ``check`` returns what is wrong with the lines.
@@ -109,23 +156,22 @@ class Fill(ModalScreen[dict[str, str] | None]):
         self._title, self._lines, self._fields = title, lines, fields
         self._button, self._hidden, self._check = button, hidden, check
 
-    def compose(self) -> ComposeResult:
+    def form(self) -> ComposeResult:
         """Yield the lines and the buttons."""
         look = cast("GertApp", self.app).look
-        with Vertical(classes="dialog"):
-            yield Static(look.spell(self._title), classes="title", markup=False)
-            with VerticalScroll(classes="fields", can_focus=False):
-                for line in self._lines:
-                    yield Static(look.spell(line), markup=False)
-                for name, label, value in self._fields:
-                    yield Static(look.spell(label), markup=False)
-                    box = Input(value, id=f"field-{name}", password=self._hidden, select_on_focus=False)
-                    box.cursor_blink = False
-                    yield box
-            yield Static("", classes="wrong", markup=False)
-            with Horizontal(classes="buttons"):
-                yield Button(Text(f"[ {self._button} ]"), id="ok")
-                yield Button(Text("[ Cancel ]"), id="cancel")
+        yield Static(look.spell(self._title), classes="title", markup=False)
+        with VerticalScroll(classes="fields", can_focus=False):
+            for line in self._lines:
+                yield Static(look.spell(line), markup=False)
+            for name, label, value in self._fields:
+                yield Static(look.spell(label), markup=False)
+                box = Input(value, id=f"field-{name}", password=self._hidden, select_on_focus=False)
+                box.cursor_blink = False
+                yield box
+        yield Static("", classes="wrong", markup=False)
+        with Horizontal(classes="buttons"):
+            yield Button(Text(f"[ {self._button} ]"), id="ok")
+            yield Button(Text("[ Cancel ]"), id="cancel")
 
     def action_next(self) -> None:
         """Go to the next line; behind the last one, take them. On a button, press it."""
@@ -159,4 +205,4 @@ class Fill(ModalScreen[dict[str, str] | None]):
             self.dismiss(found)
 
 
-__all__ = ["Choose", "Fill"]
+__all__ = ["Choose", "Dialog", "Fill"]

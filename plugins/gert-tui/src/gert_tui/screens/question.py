@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet, Static
 
 from gert_core.api import GertError
 from gert_core.kit.answers import DECLINED
 from gert_core.kit.display import readable_key, readable_time
+from gert_tui.screens.dialogs import Dialog, Fill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Radio(RadioButton):
         return "*" if self.value else " "
 
 
-class QuestionScreen(ModalScreen[bool]):
+class QuestionScreen(Dialog[bool]):
     """One question; the result is whether it was answered here."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,30 +61,31 @@ class QuestionScreen(ModalScreen[bool]):
         self.kind = str(question.get("kind"))
         self.items = [str(item) for item in question.get("items") or ()]
 
-    def compose(self) -> ComposeResult:
+    KEPT: ClassVar[int] = 8
+
+    def form(self) -> ComposeResult:
         """Yield the instructions, what is asked, and the buttons."""
         spell = cast("GertApp", self.app).look.spell
         asked = self.question
-        with Vertical(classes="dialog"):
-            yield Static(
-                spell(f"{readable_key(str(asked.get('step_key') or ''))}: {asked['name']}"),
-                classes="title",
-                markup=False,
-            )
-            with VerticalScroll(classes="fields", can_focus=False):
-                for line in str(asked.get("instructions") or "").splitlines():
-                    yield Static(spell(line), markup=False)
-                if asked.get("title") and asked.get("title") != asked.get("instructions"):
-                    yield Static(spell(str(asked["title"])), markup=False)
-                yield from self._fields()
-            if asked.get("expires_at"):
-                yield Static(spell(f"expires {readable_time(str(asked['expires_at']))}"), markup=False)
-            yield Static("", classes="wrong", markup=False)
-            with Horizontal(classes="buttons"):
-                yield Button(Text("[ Confirm ]" if self.kind == "confirm" else "[ Send ]"), id="send")
-                if self.kind != "input":
-                    yield Button(Text("[ Reject ]"), id="reject")
-                yield Button(Text("[ Later ]"), id="later")
+        yield Static(
+            spell(f"{readable_key(str(asked.get('step_key') or ''))}: {asked['name']}"),
+            classes="title",
+            markup=False,
+        )
+        with VerticalScroll(classes="fields", can_focus=False):
+            for line in str(asked.get("instructions") or "").splitlines():
+                yield Static(spell(line), markup=False)
+            if asked.get("title") and asked.get("title") != asked.get("instructions"):
+                yield Static(spell(str(asked["title"])), markup=False)
+            yield from self._fields()
+        if asked.get("expires_at"):
+            yield Static(spell(f"expires {readable_time(str(asked['expires_at']))}"), markup=False)
+        yield Static("", classes="wrong", markup=False)
+        with Horizontal(classes="buttons"):
+            yield Button(Text("[ Confirm ]" if self.kind == "confirm" else "[ Send ]"), id="send")
+            if self.kind != "input":
+                yield Button(Text("[ Reject ]"), id="reject")
+            yield Button(Text("[ Later ]"), id="later")
 
     def _fields(self) -> ComposeResult:
         spell = cast("GertApp", self.app).look.spell
@@ -120,7 +121,6 @@ class QuestionScreen(ModalScreen[bool]):
 
     def action_reject(self) -> None:
         """Ask for a reason, and reject."""
-        from gert_tui.screens.dialogs import Fill
 
         def given(found: dict[str, str] | None) -> None:
             if found is not None:

@@ -177,10 +177,12 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         self.app.push_screen(TraceScreen(self.session))
 
     def action_approvals(self) -> None:
-        """Show what waits for approval."""
+        """Show what waits for approval, with the cursor on a request of this run: of the step at the cursor first."""
         from gert_tui.screens.approvals import ApprovalsScreen
 
-        self.app.push_screen(ApprovalsScreen())
+        tickets, step = self.session.model.tickets, self.steps.selected
+        mine = [name for name, data in tickets.items() if step is not None and data["step_key"] == step.key]
+        self.app.push_screen(ApprovalsScreen(ticket=next(iter(mine or tickets), "")))
 
     def action_runs(self) -> None:
         """Show the list of runs."""

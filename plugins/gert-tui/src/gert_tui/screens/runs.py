@@ -41,7 +41,7 @@ class RunsView(RowsView):
     @property
     def selected(self) -> RunRow | None:
         """The run at the cursor."""
-        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+        return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
 
     def count(self) -> int:
         """Return how many runs are shown."""
@@ -66,7 +66,7 @@ class RunsView(RowsView):
         ]
 
     def show(self, rows: list[RunRow]) -> None:
-        """Show these runs, with the cursor on the run on which it is."""
+        """Show these runs, with the cursor on the run on which it is; on none when that is not shown any more."""
         before = self.selected
         self.every = rows
         self.rows = [row for row in rows if self.filter.lower() in _text(row)]
@@ -74,9 +74,11 @@ class RunsView(RowsView):
             self.rows.sort(key=lambda row: _seconds(row.duration), reverse=True)
         elif self.sort != "started":
             self.rows.sort(key=lambda row: str(getattr(row, self.sort)))
+        at = next((n for n, row in enumerate(self.rows) if before is not None and row.run_id == before.run_id), -1)
+        if before is not None and at < 0:
+            self.cursor = at
         self.changed()
-        if before is not None and self.cursor:
-            at = next((n for n, row in enumerate(self.rows) if row.run_id == before.run_id), self.cursor)
+        if at >= 0 and at != self.cursor:
             self.move_to(at)
 
 
@@ -140,7 +142,7 @@ class RunsScreen(Leaving, GertScreen):
 
     def _show(self, rows: list[RunRow]) -> None:
         self._looking = False
-        if not self.query(RunsView):  # the screen was left meanwhile
+        if not self.query(RunsView) or not self.query("#head"):  # the screen was left meanwhile
             return
         view = self.query_one(RunsView)
         if rows != view.every or not rows:
@@ -160,8 +162,8 @@ class RunsScreen(Leaving, GertScreen):
         """Show the runs that have a text anywhere; an empty one shows all."""
         view = self.query_one(RunsView)
         view.filter = text
-        view.cursor = 0
         view.show(view.every)
+        view.move_to(0)
         self._head()
 
     def on_rows_view_chosen(self, message: RowsView.Chosen) -> None:

@@ -81,6 +81,15 @@ class RowsView(ScrollView, can_focus=True):
             self.cursor = max(total - 1, 0)
         self.refresh()
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Show the row at the cursor also when there is less room."""
+        self.changed()
+        self.call_after_refresh(self._show_cursor)
+
+    def _show_cursor(self) -> None:
+        if self.cursor >= 0:
+            self.move_to(self.cursor)
+
     # -- drawing -------------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
