@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from gert_mcp.arguments import Exec, checked, schema_of
 from gert_mcp.forms import answers_of, form_of
-from gert_mcp.hints import hints_of
+from gert_mcp.hints import hints_of, undeclared
 from gert_mcp.naming import names_of
 from gert_mcp.replies import LIMIT, answer, cut_text
 from gert_mcp.schemas import inputs_schema
@@ -20,6 +20,7 @@ from gert_core.api import UNKNOWN, Contract, UsageError
 contracts = st.one_of(
     st.none(),
     st.just(UNKNOWN),
+    st.just(Contract(_assumed_writing=True)),
     st.fixed_dictionaries(
         {
             "effects": st.lists(st.sampled_from(["filesystem", "process", "network", "unknown"]), max_size=3).map(
@@ -40,7 +41,11 @@ def test_hints_are_derived_from_every_leaf(leaves):
     assert found.read_only == (not writing)
     assert found.destructive == any(one is None or not one.idempotent for one in writing)
     assert found.idempotent == all(one is not None and one.idempotent for one in writing)
-    assert found.open_world == any(one is None or set(one.effects) - {"filesystem", "process"} for one in leaves)
+    unknown = [one for one in leaves if one is None or (one.writing and not one.writes and not one.effects)]
+    assert [one for one in leaves if undeclared(one)] == unknown
+    assert found.open_world == bool(
+        unknown or any(set(one.effects) - {"filesystem", "process"} for one in leaves if one is not None)
+    )
 
 
 @given(st.lists(contracts, max_size=5), contracts)

@@ -108,7 +108,9 @@ def test_a_runbook_says_how_it_is_served_and_the_server_what_it_serves(project):
             assert refused(await client.call_tool(f"runbook_{name}", {}))["kind"] == "not_served"
             with pytest.raises(MCPError, match="no runbook"):
                 await client.read_resource(f"gert://runbooks/{name}")
-        assert refused(await client.call_tool("gert_test", {"path": "."}))["kind"] == "not_served"
+            assert refused(await client.call_tool("gert_validate", {"path": f"{name}.yaml"}))["kind"] == "not_served"
+        none = refused(await client.call_tool("gert_test", {"path": "."}))
+        assert none["message"] == "there are no scenarios here that are served to MCP clients"
         assert structured(await client.call_tool("gert_runs", {}))["runs"] == []
         (hidden,) = project.path("runs").glob("*-closed-*")
         assert refused(await client.call_tool("gert_run", {"run_id": hidden.name}))["kind"] == "not_served"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, UsageError
+from gert_core.api import ErrorKind, GertError, UsageError
 from gert_mcp.asking import ask_people
 from gert_mcp.books import Books, not_exposed
 from gert_mcp.callers import principal_of
+from gert_mcp.given import as_arguments, refuse_inputs
 from gert_mcp.replies import answer_run
 from gert_mcp.roots import Roots
 from gert_mcp.running import Runs
@@ -55,16 +56,19 @@ class Served:
         if mode not in self.wanted.modes:
             told = ", ".join(self.wanted.modes)
             raise UsageError(f"mode {mode!r} is not served here", kind=ErrorKind.NOT_SERVED, hint=f"there is {told}")
-        if secret := sorted(name for name in inputs if name in book.inputs and book.inputs[name].secret):
-            raise UsageError(
-                f"input {secret[0]!r} is a secret, which no agent gives",
-                hint="give it `from:` a variable of the server, or a person runs the runbook",
-            )
-        begun = await self.runs.begin(book.host, book.path, call.caller, inputs=inputs, mode=mode, key=key)
+        refuse_inputs(book, inputs)
+        try:
+            begun = await self.runs.begin(book.host, book.path, call.caller, inputs=inputs, mode=mode, key=key)
+        except GertError as error:
+            raise as_arguments(error) from None
         if isinstance(begun, str):
-            return answer_run(await self.look_at(call, begun, wait=0.0, after=None))
+            return await self.answer(await self.look_at(call, begun, wait=0.0, after=None))
         found = await self.runs.watch(call.ctx, begun, hide=book.opaque)
-        return answer_run(await self._asked(call, book.host, found, hide=book.opaque))
+        return await self.answer(await self._asked(call, book.host, found, hide=book.opaque))
+
+    async def answer(self, document: dict[str, Any]) -> CallToolResult:
+        """Return the result of a call about a run; a long document is written in a thread, others go on meanwhile."""
+        return cast("CallToolResult", await self.runs.work(answer_run, document))
 
     async def resume(self, call: AgentCall, run_id: str) -> dict[str, Any]:
         """Resume a run of the caller's."""
@@ -123,14 +127,19 @@ class Served:
             raise opaque(book.label)
         return [one.to_json() for one in host.explain(file, step)]
 
-    def refuse_hidden_below(self, directory: Path) -> None:
-        """Refuse a directory with a runbook that is not served, or whose steps are not shown."""
-        for path, book in self.books.look().items():
-            if path.is_relative_to(directory):
-                if book.hidden:
-                    raise not_exposed(book.label)
-                if book.opaque:
-                    raise opaque(book.label)
+    def tested_below(self, host: Host, directory: Path, scenario: str | None) -> list[Path]:
+        """Return what to test below a directory: all of it, or without the runbooks that agents see nothing of."""
+        below = {path: book for path, book in self.books.look().items() if path.is_relative_to(directory)}
+        if not any(book.hidden or book.opaque for book in below.values()):
+            return [directory]
+        found = []
+        for path, book in below.items():
+            names = () if book.hidden or book.opaque else [one.name for one in host.scenarios(path)]
+            if names and (scenario is None or scenario in names):
+                found.append(path)
+        if not found:
+            raise UsageError("there are no scenarios here that are served to MCP clients", kind=ErrorKind.NOT_SERVED)
+        return found
 
     def trace(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
         """Return a run whose trace a caller may read."""

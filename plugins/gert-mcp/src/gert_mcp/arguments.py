@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -11,6 +11,21 @@ from gert_core.api import UsageError
 
 Path = Annotated[str, Meta(min_length=1, max_length=4096, description="A path, from a directory that is served.")]
 RunId = Annotated[str, Meta(min_length=1, max_length=300, description="The id of a run.")]
+Kind = Literal["runbook", "tool", "scenario", "test", "project", "policy", "trace"]
+Status = Literal[
+    "running",
+    "completed",
+    "failed",
+    "error",
+    "cancelled",
+    "approval_pending",
+    "answer_pending",
+    "blocked",
+    "queued",
+    "interrupted",
+    "unreadable",
+    "moved",
+]
 Key = Annotated[
     str,
     Meta(
@@ -58,7 +73,7 @@ class InDirectory(Struct, forbid_unknown_fields=True, kw_only=True):
 class OfKind(Struct, forbid_unknown_fields=True, kw_only=True):
     """A kind of document."""
 
-    type: Annotated[str, Meta(description="runbook, tool, scenario, test, project, policy or trace.")] = "runbook"
+    type: Annotated[Kind, Meta(description="What is described.")] = "runbook"
 
 
 class OfStep(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -80,7 +95,7 @@ class ListRuns(Struct, forbid_unknown_fields=True, kw_only=True):
 
     limit: Annotated[int, Meta(ge=1, le=200)] = 20
     runbook: Annotated[str, Meta(description="The name of a runbook.")] | None = None
-    status: str | None = None
+    status: Annotated[Status, Meta(description="How they stand.")] | None = None
 
 
 class OneRun(Struct, forbid_unknown_fields=True, kw_only=True):

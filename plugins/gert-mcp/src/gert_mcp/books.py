@@ -134,6 +134,11 @@ class Books:
                 raise UsageError(f"there are several runbooks {name!r}: {paths}", hint="use the path or the tool")
         raise UsageError(f"there is no runbook {name!a} here", hint="gert_list_runbooks lists them")
 
+    def unknown(self) -> list[str]:
+        """Return the names of ``--only`` that no runbook has."""
+        known = {name for book in self.look().values() for name in _names(book)} if self._only else set()
+        return [name for name in self._only if name not in known]
+
     def serves(self, runbook_path: object) -> bool | None:
         """Return whether the runs of a runbook are shown; None for one that cannot be found any more.
 
@@ -191,7 +196,12 @@ class Books:
         return known
 
     def _wanted(self, book: ServedBook) -> bool:
-        return not self._only or not {book.name, book.label, f"{PREFIX}{book.name}"}.isdisjoint(self._only)
+        return not self._only or not _names(book).isdisjoint(self._only)
+
+
+def _names(book: ServedBook) -> set[str]:
+    """Return how ``--only`` can name a runbook."""
+    return {book.name, book.label, f"{PREFIX}{book.name}"}
 
 
 def not_exposed(name: str) -> UsageError:

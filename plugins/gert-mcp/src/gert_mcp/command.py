@@ -96,6 +96,7 @@ def read(args: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
     parser.add_argument("--human-client", action="store_true")
     given = vars(parser.parse_args(list(args)))
     host, port = _address(given["bind"] or "127.0.0.1:8765")
+    stdio = given["transport"] != "http"
     wanted = ServerOptions(
         roots=_roots(given["root"] or ["."]),
         transport=_one_of("--transport", given["transport"], ("stdio", "http")),
@@ -106,7 +107,7 @@ def read(args: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
         manage_all=_one_of("--manage", given["manage"], ("own", "all")) == "all",
         human_client=given["human_client"],
         approve_url=_url(given["approve_url"]),
-        token=_token(given["token_env"], environ),
+        token=None if stdio and given["token_env"] is None else _token(given["token_env"], environ),
         store=given["store"],
         allow=tuple(name for name in given["p"] if not name.startswith("no:")),
         block=tuple(name.removeprefix("no:") for name in given["p"] if name.startswith("no:")),

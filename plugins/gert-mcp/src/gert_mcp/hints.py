@@ -34,8 +34,18 @@ def hints_of(contracts: Iterable[Contract | None]) -> Hints:
         read_only=not writing,
         destructive=once,
         idempotent=not once,
-        open_world=any(contract is None or not set(contract.effects) <= HERE for contract in leaves),
+        open_world=any(undeclared(contract) or not effects_of(contract) <= HERE for contract in leaves),
     )
+
+
+def effects_of(contract: Contract | None) -> set[str]:
+    """Return the systems that a step says it touches."""
+    return set() if contract is None else set(contract.effects)
+
+
+def undeclared(contract: Contract | None) -> bool:
+    """Return whether nothing is known about what a step touches."""
+    return contract is None or (contract.writing and not contract.writes and not contract.effects)
 
 
 def facts_of(steps: Sequence[Any]) -> dict[str, object]:
@@ -57,6 +67,7 @@ def facts_of(steps: Sequence[Any]) -> dict[str, object]:
             for step in leaves
             if step.decision is not None and step.decision.needs_approval
         ],
+        "undeclared": any(undeclared(step.contract) for step in leaves),
         "outcomes": sorted({step.outcome for step in leaves if step.outcome is not None}),
     }
 
@@ -66,4 +77,4 @@ def leaves_of(steps: Sequence[Any]) -> list[Contract | None]:
     return [step.contract for step in steps if step.decision is not None or step.contract is None]
 
 
-__all__ = ["HERE", "RISKS", "Hints", "facts_of", "hints_of", "leaves_of"]
+__all__ = ["HERE", "RISKS", "Hints", "facts_of", "hints_of", "leaves_of", "undeclared"]

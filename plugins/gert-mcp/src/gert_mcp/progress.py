@@ -40,7 +40,9 @@ class CallProgress:
             line = str(notice.data.get("text", "")).strip().rpartition("\n")[2]
             if line:
                 self._line = time.monotonic()
-                return f"{notice.step_key} | {line}"
+                return (
+                    f"{notice.step_key} | {line[:_WIDTH]}"  # what is longer is cut anyway; spelling it out takes long
+                )
         return None
 
 

@@ -42,13 +42,15 @@ def refusal(error: GertError) -> CallToolResult:
 def fitting(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document without what makes it too long, and say what was left out."""
     shown, left = dict(document), []
+    sizes = {name: _size(value) + len(name) + 6 for name, value in shown.items()}
     for name in _LARGE:
-        if _size(shown) <= LIMIT - 1024:
+        if sum(sizes.values()) <= LIMIT - 1024:
             break
         if shown.get(name):
             shown[name] = [] if isinstance(shown[name], list) else {}
+            sizes[name] = len(name) + 8
             left.append(name)
-    if _size(shown) > LIMIT - 1024:
+    if sum(sizes.values()) > LIMIT - 1024:
         shown = {name: value for name, value in shown.items() if isinstance(value, str) and len(value) < 1024}
         left.append("everything else that is long")
     return {**shown, "cut": f"more than 1 MiB; left out: {', '.join(left)}"} if left else shown
@@ -63,8 +65,8 @@ def cut_text(text: str) -> str:
     return data[: LIMIT - 200].decode("utf-8", "ignore") + told
 
 
-def _size(document: Mapping[str, Any]) -> int:
-    return len(json.dumps(document, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+def _size(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
 
 
 __all__ = ["LIMIT", "answer", "answer_run", "cut_text", "fitting", "refusal"]

@@ -85,10 +85,22 @@ def _tool(served: Served, uri: str, name: str) -> ReadResourceResult:
     for host in served.roots:
         for entry in host.tools():
             if entry.name == name:
-                from pathlib import Path
-
-                return _result(_text(uri, _source(Path(entry.file)), _YAML), _data(uri, entry.to_json()))
+                return _result(_text(uri, _source(_tool_file(served, entry)), _YAML), _data(uri, entry.to_json()))
     raise UsageError(f"there is no tool {name!a} here", kind=ErrorKind.NOT_SERVED, hint="gert_list_tools lists them")
+
+
+def _tool_file(served: Served, entry: Any) -> Path:
+    """Return the file of a tool; refuse one outside the roots, unless it is that of an installed pack."""
+    from pathlib import Path
+
+    file = Path(entry.file)
+    if entry.pack is not None or any(file.resolve().is_relative_to(host.root) for host in served.roots):
+        return file
+    raise UsageError(
+        f"the file of tool {entry.name!a} does not lie below a directory that is served",
+        kind=ErrorKind.PATH_OUTSIDE,
+        hint="gert_list_tools shows what its actions touch",
+    )
 
 
 def _scenario(served: Served, uri: str, runbook: str, name: str) -> ReadResourceResult:

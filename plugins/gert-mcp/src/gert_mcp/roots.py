@@ -54,7 +54,7 @@ class Roots:
                 kind=ErrorKind.PATH_OUTSIDE,
                 hint=f"give a path below {names}",
             )
-        raise UsageError(f"{path} does not exist", file=str(found[1]), hint="gert_list_runbooks lists the runbooks")
+        raise UsageError(f"{path} does not exist", hint="gert_list_runbooks lists the runbooks")
 
     def find_run(self, run_id: str) -> tuple[Host, RunView]:
         """Return a run and its host; raise why it cannot be found."""
@@ -66,6 +66,8 @@ class Roots:
                 if problem is None or error.kind != ErrorKind.RUN_NOT_FOUND:
                     problem = error
         assert problem is not None  # noqa: S101 - there is always a root
+        if problem.kind == ErrorKind.RUN_NOT_FOUND:
+            raise UsageError(f"there is no run {run_id!a}", kind=problem.kind, hint="gert_runs lists the runs")
         raise problem
 
     def close(self, *, leaves: float = 0.0) -> None:

@@ -61,12 +61,12 @@ def inputs_schema(inputs: dict[str, Any], *, modes: tuple[str, ...]) -> dict[str
     return {
         "type": "object",
         "properties": {**{name: schema for name, schema in own.items() if name not in inputs}, **properties},
-        "required": [name for name, model in shown.items() if _needed(model)],
+        "required": [name for name, model in shown.items() if is_needed(model)],
         "additionalProperties": False,
     }
 
 
-def _needed(model: Any) -> bool:
+def is_needed(model: Any) -> bool:
     """Return whether only the caller can give an input."""
     return bool(model.required and model.from_ is None and "default" not in model.model_fields_set)
 
@@ -86,4 +86,4 @@ def _schema(model: Any) -> dict[str, Any]:
     return found | ({most: model.max} if model.max is not None else {})
 
 
-__all__ = ["REQUEST_KEY", "RESULT", "inputs_schema", "mode_schema"]
+__all__ = ["REQUEST_KEY", "RESULT", "inputs_schema", "is_needed", "mode_schema"]

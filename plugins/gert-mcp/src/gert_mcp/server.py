@@ -13,16 +13,15 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gert_core import __version__
-from gert_core.api import ErrorKind, GertError, UsageError
-from gert_core.kit.nearest import nearest
+from gert_core.api import GertError, UsageError
 from gert_mcp import resources
 from gert_mcp.agents import AgentCall
 from gert_mcp.arguments import checked
 from gert_mcp.asking import InputRequiredError, answered
 from gert_mcp.callers import caller_of
-from gert_mcp.replies import answer_run, refusal
+from gert_mcp.replies import refusal
 from gert_mcp.running import call_of
-from gert_mcp.tools import VERBS, verb_of
+from gert_mcp.tools import VERBS, no_tool, verb_of
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -133,7 +132,7 @@ class AgentServer(Server[Any]):
         call = AgentCall(ctx=ctx, params=params, caller=caller_of(ctx, served.principal))
         try:
             if params.request_state is not None:
-                return answer_run(await answered(served, call))
+                return await served.answer(await answered(served, call))
             verb = verb_of(params.name)
             if verb is not None:
                 return await verb.call(served, call, checked(verb.takes, params.arguments))
@@ -149,10 +148,7 @@ class AgentServer(Server[Any]):
         book = await self._served.runs.work(self._served.books.by_tool, call.params.name)
         if book is None:
             books = await self._served.runs.work(self._served.books.served)
-            known = [*VERBS, *(one.tool for one in books)]
-            near = nearest(call.params.name, known)
-            hint = f"the nearest is {near}" if near else "tools/list has all of them"
-            raise UsageError(f"there is no tool {call.params.name!a}", kind=ErrorKind.NOT_SERVED, hint=hint)
+            raise no_tool(call.params.name, [*VERBS, *(one.tool for one in books)])
         inputs = dict(call.params.arguments or {})
         mode = inputs.pop("mode", None) if "mode" not in book.inputs else None
         key = inputs.pop("request_key", None) if "request_key" not in book.inputs else None

@@ -30,6 +30,9 @@ def serve(wanted: ServerOptions, *, environ: Mapping[str, str]) -> int:
     """Serve, and return the exit code."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="gert mcp: %(message)s")
     served = Served(wanted, environ)
+    for name in served.books.unknown():
+        sys.stderr.write(f"gert mcp: --only {name}: no runbook below the roots has this name or path\n")
+    sys.stderr.flush()
     if wanted.transport == "http":
         from gert_mcp.http import serve_http
 

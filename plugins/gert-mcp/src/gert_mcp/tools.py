@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import re
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
 
 from gert_core.api import ErrorKind, UsageError
+from gert_core.kit.nearest import nearest
 from gert_mcp import arguments as args
-from gert_mcp.replies import answer, answer_run
+from gert_mcp.replies import answer
 from gert_mcp.schemas import RESULT, mode_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from mcp_types import CallToolResult, Tool
 
@@ -58,7 +61,10 @@ class Verb(Struct, frozen=True, kw_only=True):
 async def _validate(served: Served, call: AgentCall, given: args.OfPath) -> CallToolResult:
     def work() -> Any:
         host, path = served.roots.locate(given.path)
-        return host.validate(path).to_json()
+        found = host.validate(path)
+        if found.runbook is not None or path in served.books.look():
+            served.books.at(host, path)
+        return found.to_json()
 
     return answer(await served.runs.work(work))
 
@@ -76,10 +82,9 @@ async def _test(served: Served, call: AgentCall, given: args.Test) -> CallToolRe
             book = served.books.at(host, path)
             if book.opaque:
                 raise opaque(book.label)
-        else:
-            served.refuse_hidden_below(path)
+        paths = [path] if path.is_file() else served.tested_below(host, path, given.scenario)
         chosen = () if given.scenario is None else (given.scenario,)
-        return host.test([path], scenario=chosen).to_json()
+        return host.test(paths, scenario=chosen).to_json()
 
     return answer(await served.runs.work(work))
 
@@ -119,11 +124,11 @@ async def _runs(served: Served, call: AgentCall, given: args.ListRuns) -> CallTo
 
 async def _run(served: Served, call: AgentCall, given: args.OneRun) -> CallToolResult:
     found = await served.look_at(call, given.run_id, wait=given.wait, after=given.after)
-    return answer(found)
+    return cast("CallToolResult", await served.runs.work(answer, found))
 
 
 async def _resume(served: Served, call: AgentCall, given: args.OfRun) -> CallToolResult:
-    return answer_run(await served.resume(call, given.run_id))
+    return await served.answer(await served.resume(call, given.run_id))
 
 
 async def _cancel(served: Served, call: AgentCall, given: args.OfRun) -> CallToolResult:
@@ -137,6 +142,17 @@ def opaque(name: str) -> UsageError:
     )
 
 
+_DECIDING: Final = {
+    "approve": "gert approve TICKET",
+    "reject": "gert reject TICKET",
+    "answer": "gert answer RUN STEP",
+    "reconcile": "gert resume --run RUN --reconcile STEP=done|redo|failed",
+    "unblock": "gert runs unblock RUN",
+}
+"""What only people do, and how."""
+_WORD: Final = re.compile(r"[^a-z]+")
+_NEAR: Final = 0.8
+"""How alike a name must be to be suggested."""
 _RUN: Final = "Returns when the run ends, waits for people (then with tickets), or after 25 s with status running."
 VERBS: Final = {
     verb.name: verb
@@ -229,4 +245,16 @@ def verb_of(name: str) -> Verb | None:
     return VERBS.get(name)
 
 
-__all__ = ["VERBS", "Verb", "opaque", "verb_of"]
+def no_tool(name: str, known: Sequence[str]) -> UsageError:
+    """Return the refusal of a name that has no tool; what only people do is said to be that."""
+    words = set(_WORD.split(name.casefold()))
+    if decides := [verb for verb in _DECIDING if verb in words]:
+        hint = f"people do that, with {_DECIDING[decides[0]]}"
+    else:
+        near = nearest(name, known)
+        close = near is not None and SequenceMatcher(None, name.casefold(), near.casefold()).ratio() >= _NEAR
+        hint = f"the nearest is {near}" if close else "tools/list has all of them"
+    return UsageError(f"there is no tool {name!a}", kind=ErrorKind.NOT_SERVED, hint=hint)
+
+
+__all__ = ["VERBS", "Verb", "no_tool", "opaque", "verb_of"]
