@@ -39,10 +39,12 @@ class Catalogue:
     def documents(self) -> Iterator[Path]:
         """Yield every YAML file below the root in a stable order; hidden directories and links to others are left out.
 
-        A link to a file is followed if that is below the root too.
+        So is the directory of the runs: what runs keep is not the project's. A link to a file is followed if that is
+        below the root too.
         """
+        runs = self._site.runs
         for folder, names, files in os.walk(self._site.root):
-            names[:] = sorted(name for name in names if not name.startswith("."))
+            names[:] = sorted(name for name in names if not name.startswith(".") and Path(folder) / name != runs)
             for name in sorted(files):
                 path = Path(folder) / name
                 if name.endswith(_SUFFIXES) and (not path.is_symlink() or self._is_below(path)):

@@ -51,6 +51,11 @@ class Site:
         self._own = store is None or given is not None
         self.store: RunStore = self._chosen(given) if store is None or isinstance(store, str) else store
 
+    @property
+    def runs(self) -> Path | None:
+        """The directory of the runs, resolved; None when they are kept elsewhere."""
+        return self.store.root.resolve() if isinstance(self.store, DirectoryStore) else None
+
     def close(self) -> None:
         """Close the store, unless the program opened it."""
         if self._own:

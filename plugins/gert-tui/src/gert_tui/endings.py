@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import GertError
+    from gert_tui.look import Look
     from gert_tui.session import RunSession
 
 _DETAILED = 3
 """How many failures are shown with their output."""
 
 
-def ending_lines(session: RunSession) -> list[str]:
+def ending_lines(session: RunSession, look: Look) -> list[str]:
     """Return the lines about the end of a run, or about where it waits."""
     end: Mapping[str, Any] = session.model.end or {}
     if "error" in end:
@@ -28,11 +29,11 @@ def ending_lines(session: RunSession) -> list[str]:
     mode = f" [{result['mode']}]" if result.get("mode") else ""
     outcome, status = result.get("outcome"), str(result.get("status"))
     if status == "completed":
-        return _outcome(outcome, result, mode)
+        return _outcome(outcome, result, mode, look)
     lines = []
     view = session.view
     if status in ("failed", "error", "denied", "cancelled"):
-        lines.append(f"✗ Run {status}{mode}")
+        lines.append(f"{look.icon('failed')} Run {status}{mode}")
         steps = {} if view is None or view.state is None else view.state.steps
         for number, failure in enumerate(result.get("failures") or ()):
             key = str(failure.get("step_key") or "")
@@ -46,11 +47,11 @@ def ending_lines(session: RunSession) -> list[str]:
     return lines if view is None else [*lines, *next_lines(next_steps_of(view.info))]
 
 
-def _outcome(outcome: Mapping[str, Any] | None, result: Mapping[str, Any], mode: str) -> list[str]:
+def _outcome(outcome: Mapping[str, Any] | None, result: Mapping[str, Any], mode: str, look: Look) -> list[str]:
     if outcome is None:
         possible = [_label(one) for one in result.get("possible") or ()]
         return [f"Possible outcomes: {', '.join(dict.fromkeys(possible)) or 'none reached'}{mode}"]
-    lines = [f"✓ Outcome: {_label(outcome)}{mode}"]
+    lines = [f"{look.icon('done')} Outcome: {_label(outcome)}{mode}"]
     for name, value in (outcome.get("meta") or {}).items():
         lines.append(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     return lines

@@ -73,6 +73,8 @@ class Look(Struct, frozen=True, kw_only=True):
     def spell(self, text: str) -> str:
         """Return a text whose characters can all be drawn and seen; what can not is spelled out."""
         shown = escape(text if len(text) <= LONGEST else f"{text[:LONGEST]}{self.dots}")
+        if self.ascii:
+            shown = shown.replace("…", self.dots)
         return shown.encode("ascii", "backslashreplace").decode() if self.ascii and not shown.isascii() else shown
 
 

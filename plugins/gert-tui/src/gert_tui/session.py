@@ -28,6 +28,8 @@ class RunSession:
         self.graph = _graph(host, runbook)
         self.model = RunModel(self.graph)
         self.hosted: HostedRun | None = None
+        self.told_end: object = None
+        """The end that its output has already: what it had said when its screen was left."""
         self._follower: Follower | None = None
 
     @classmethod

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SHORT: Final = 60
 """The longest value of an event that stands in its line."""
+_NOT_BEGUN: Final = ("cancelled", "not_started")
+"""Reasons of attempts that are over, or that never began."""
 _FAILED: Final = ("failed", "error", "denied")
 _SILENT: Final = (
     EventType.RUN_START,
@@ -110,7 +112,7 @@ class RunModel:
 
     def _resumed(self, key: str, data: Mapping[str, Any], time: str) -> None:
         self.status, self.finished, self.end, self.outcome = "running", "", None, None
-        self.running.clear()
+        self._stand_still()
 
     def _input(self, key: str, data: Mapping[str, Any], time: str) -> None:
         self.inputs[str(data.get("input"))] = data
@@ -129,11 +131,19 @@ class RunModel:
         if "contract_summary" in data:  # a leaf; steps with blocks and loops have none
             self.running[key] = None
             self.current = key
+            self._open_around(step)
 
     def _attempt(self, key: str, data: Mapping[str, Any], time: str) -> None:
-        step = self.steps.at(key)
+        step, reason = self.steps.at(key), str(data.get("reason") or "")
+        if reason in _NOT_BEGUN:  # it says of an attempt that nothing runs any more
+            step.status = "open"
+            self.running.pop(key, None)
+            self._show_detail(key, data.get("detail") or {})
+            return
         step.attempt = int(data.get("attempt") or step.attempt + 1)
-        step.status = "again"
+        step.status, step.since, self.current = "again", time, key
+        self.running[key] = None
+        self._open_around(step)
         self.output.note(
             key, f"attempt {step.attempt}{_scalars({'after': data.get('error')} if data.get('error') else {})}"
         )
@@ -200,14 +210,29 @@ class RunModel:
 
     def _suspended(self, key: str, data: Mapping[str, Any], time: str) -> None:
         self.status = str(data.get("status") or data.get("reason") or "suspended")
-        self.running.clear()
+        self._stand_still()
 
     def _complete(self, key: str, data: Mapping[str, Any], time: str) -> None:
         self.status, self.finished = str(data.get("status") or ""), time
         self.outcome = data.get("outcome")
-        self.running.clear()
+        self._stand_still()
         self.tickets.clear()
         self.asked.clear()
+
+    def _open_around(self, step: ShownStep) -> None:
+        """Show the steps around one that runs as running: those of a resumed run do not begin again."""
+        around = step.parent
+        while around is not None:
+            if around.status == "open":
+                around.status = "running"
+            around = around.parent
+
+    def _stand_still(self) -> None:
+        """Show no step as running: the process that executed them has stopped."""
+        self.running.clear()
+        for step in self.steps.every():
+            if step.status in ("running", "again"):
+                step.status = "open"
 
     def _tell(self, key: str, instructions: str) -> None:
         """Show what a step asks a person to do, once for all of its questions."""
@@ -228,7 +253,7 @@ class RunModel:
     def _ended(self, data: Mapping[str, Any]) -> None:
         self.end = data
         self.questions.clear()
-        self.running.clear()
+        self._stand_still()
         result = data.get("result") or {}
         self.status = str(result.get("status") or ("error" if "error" in data else self.status))
         self.outcome = result.get("outcome") or self.outcome

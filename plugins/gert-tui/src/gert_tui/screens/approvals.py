@@ -74,7 +74,7 @@ class ApprovalsScreen(GertScreen):
         Binding("enter", "open", "open the run"),
         Binding("q", "back", "back"),
     ]
-    KEYS: ClassVar[str] = "y approve  x reject  Enter open the run  Tab details  Esc back  ? help"
+    KEYS: ClassVar[str] = "? help  Esc back  y approve  x reject  Enter open the run  Tab details"
     name_shown = "approvals"
 
     def __init__(self, ticket: str | None = None) -> None:

@@ -32,7 +32,9 @@ class Asking:
         elif model.tickets and model.end is None:
             cast("Any", self).action_approvals()
         elif model.asked:
-            self._app_.say("another process asks this; when it is suspended, r goes on here and asks")
+            over = model.end is not None
+            told = "this run is suspended: r goes on here and asks" if over else "another process asks this"
+            self._app_.say(told)
         elif step is not None and step.children:
             self.steps.action_fold()
         elif step is not None:

@@ -61,10 +61,15 @@ class GertScreen(Roomy, Screen[None]):
         Binding("slash", "search", "search"),
         Binding("n", "again(1)", "next place of what was searched for"),
         Binding("N", "again(-1)", "the place before"),
+        Binding("l", "runs", "the list of runs; what is executed here goes on"),
         Binding("escape", "back", "back"),
     ]
     KEYS: ClassVar[str] = "? help  q quit"
     name_shown = "a page"
+    seeks: ClassVar[str] = "search"
+    """What the line of / does."""
+    unlisted: ClassVar[tuple[str, ...]] = ()
+    """Keys of all screens that do nothing on this one."""
 
     @property
     def gert(self) -> GertApp:
@@ -79,7 +84,7 @@ class GertScreen(Roomy, Screen[None]):
         """Yield the parts of the screen."""
         yield Static(TOO_SMALL, id="tiny", markup=False)
         yield from self.body()
-        search = Input(id="search", classes="body-line", placeholder="search", select_on_focus=False)
+        search = Input(id="search", classes="body-line", placeholder=self.seeks, select_on_focus=False)
         search.cursor_blink = False
         yield search
         yield Static(self.KEYS, id="keys", markup=False)
@@ -141,6 +146,11 @@ class GertScreen(Roomy, Screen[None]):
         from gert_tui.screens.help import help_page
 
         self.app.push_screen(help_page(self))
+
+    def action_runs(self) -> None:
+        """Show the list of runs, which is below all screens."""
+        while len(self.app.screen_stack) > 2:
+            self.app.pop_screen()
 
     def action_back(self) -> None:
         """Close the search, or leave the screen."""

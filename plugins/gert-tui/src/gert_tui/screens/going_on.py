@@ -30,8 +30,9 @@ class GoingOn:
         """Cancel the run, after one question."""
         from gert_tui.screens.dialogs import Choose
 
-        if self.session.model.finished or (self.session.hosted is not None and self.session.hosted.done):
-            self._app.say("this run is not being executed")
+        model = self.session.model
+        if not self.session.live and (model.finished or model.end is not None or self.session.hosted is not None):
+            self._app.say("not being executed: nothing to cancel")
             return
 
         def chosen(number: int | None) -> None:

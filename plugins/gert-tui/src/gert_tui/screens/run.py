@@ -46,11 +46,10 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         Binding("a", "approvals", "approvals"),
         Binding("r", "resume", "resume or retry the run"),
         Binding("ctrl+x", "cancel", "cancel the run"),
-        Binding("l", "runs", "the list of runs; this one goes on"),
         Binding("s", "start", "start another run"),
         Binding("tab", "switch", "the other panel", priority=True),
     ]
-    KEYS: ClassVar[str] = "Enter answer  a approvals  c contract  v variables  t trace  o output  ? help  q quit"
+    KEYS: ClassVar[str] = "? help  q quit  Enter open  a approvals  c contract  v variables  t trace  o output"
     name_shown = "a run"
 
     class Arrived(Message):
@@ -60,7 +59,6 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         super().__init__()
         self.session = session
         self._timer: Timer | None = None
-        self._shown_end: object = None
 
     def body(self) -> ComposeResult:
         """Yield the panels."""
@@ -93,15 +91,15 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         for notice in self.session.feed.take(_AT_ONCE):
             self.session.model.take(notice)
         self._draw()
-        if self.session.model.end is not None and self.session.model.end is not self._shown_end:
-            self._shown_end = self.session.model.end
+        if self.session.model.end is not None and self.session.model.end is not self.session.told_end:
+            self.session.told_end = self.session.model.end
             self._close_run()
         self.ask_on()
 
     def _close_run(self) -> None:
         """Show how it ended below its output."""
         width = max(self.output.size.width, TINY[0])
-        for line in ending_lines(self.session):
+        for line in ending_lines(self.session, self.gert.look):
             for part in wrap(self.gert.look.spell(line), width):
                 self.session.model.output.note("", part)
         self._draw()
@@ -113,7 +111,10 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
             self.output.show(self.steps.selected.key)
         else:
             self.output.follow()
+        self._name_output()
         self.bar.refresh()
+        does = "answer" if model.questions else "approvals" if model.tickets and model.end is None else "open"
+        self.query_one("#keys", Static).update(self.KEYS.replace("Enter open", f"Enter {does}"))
         name = str(model.facts.get("runbook") or (self.session.runbook.stem if self.session.runbook else ""))
         where = "" if self.session.hosted is not None else "  (followed)"
         self.query_one("#head", Static).update(self.gert.drawn(f"{name}  {self.session.run_id}{where}"))
@@ -139,6 +140,7 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         if message.view is self.steps and self.output.key is not None and self.steps.selected is not None:
             self.output.follows = True
             self.output.show(self.steps.selected.key)
+            self._name_output()
 
     def action_output(self) -> None:
         """Show the output of the step at the cursor, or of all again."""
@@ -146,8 +148,13 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         one = self.output.key is None and step is not None
         self.output.follows = True
         self.output.show(step.key if one and step is not None else None)
-        name = self.gert.look.spell(step.name) if one and step is not None else ""
-        self.output.border_title = Content(f"Output of {name}" if name else "Output")
+        self._name_output()
+
+    def _name_output(self) -> None:
+        """Say above the output whose it is."""
+        key = self.output.key
+        name = "" if key is None else self.session.model.name_of(self.session.model.steps.find(key), key)
+        self.output.border_title = Content(f"Output of {self.gert.look.spell(name)}" if name else "Output")
 
     def action_follow(self) -> None:
         """Go with the run again, or stay at this place."""
@@ -184,10 +191,6 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         mine = [name for name, data in tickets.items() if step is not None and data["step_key"] == step.key]
         self.app.push_screen(ApprovalsScreen(ticket=next(iter(mine or tickets), "")))
 
-    def action_runs(self) -> None:
-        """Show the list of runs."""
-        self.action_back()
-
     def action_start(self) -> None:
         """Start another run."""
         from gert_tui.screens.start import StartScreen
@@ -199,7 +202,9 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
         if self.session.runbook is None:
             self.gert.say("the trace does not say which file its runbook is")
             return
-        self.gert.start_run(self.session.runbook, self.session.inputs, mode="dry-run")
+        from gert_tui.screens.start import StartScreen
+
+        self.app.push_screen(StartScreen(self.session.runbook, self.session.inputs, at_once=True, mode="dry-run"))
 
     def on_unmount(self) -> None:
         """Follow no longer."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from gert_core.api import RunRow
+    from gert_tui.app import GertApp
     from gert_tui.look import Look
 
 MOST: Final = 10_000
@@ -37,6 +38,8 @@ class RunsView(RowsView):
         self.rows: list[RunRow] = []
         self.filter = ""
         self.sort = _SORTS[0]
+        self.waiting: frozenset[str] = frozenset()
+        """The runs that are executed somewhere and wait for people."""
 
     @property
     def selected(self) -> RunRow | None:
@@ -53,6 +56,8 @@ class RunsView(RowsView):
         code = f" ({row.code})" if row.code else ""
         standing = f"{row.outcome}{code}" if row.outcome else row.status.replace("_", " ")
         status = row.outcome or row.status
+        if row.live and row.run_id in self.waiting:
+            standing = status = "waiting"
         waits = ", ".join(sorted({str(one.get("kind")) for one in row.blocked_on}))
         return [
             (f"{self.look.icon(status)} ", self.look.style(status)),
@@ -97,8 +102,10 @@ class RunsScreen(Leaving, GertScreen):
         Binding("l", "look", "look for changes now"),
         Binding("q", "quit", "quit"),
     ]
-    KEYS: ClassVar[str] = "Enter open  s start  a approvals  r resume  / filter  d dry-run  ? help  q quit"
+    KEYS: ClassVar[str] = "? help  q quit  Enter open  s start  a approvals  r resume  / filter  d dry-run"
     name_shown = "runs"
+    seeks = "filter"
+    unlisted: ClassVar[tuple[str, ...]] = ("n", "N")
 
     def body(self) -> ComposeResult:
         """Yield the list."""
@@ -133,29 +140,31 @@ class RunsScreen(Leaving, GertScreen):
         def work() -> None:
             try:
                 rows = list(app.host.rows(limit=MOST))
+                waiting = _waiting(app, rows)
             except GertError as error:
                 app.call_later(app.say, str(error.message))
-                rows = []
-            app.call_later(self._show, rows)
+                rows, waiting = [], frozenset()
+            app.call_later(self._show, rows, waiting)
 
         app.apart(work)
 
-    def _show(self, rows: list[RunRow]) -> None:
+    def _show(self, rows: list[RunRow], waiting: frozenset[str]) -> None:
         self._looking = False
         if not self.query(RunsView) or not self.query("#head"):  # the screen was left meanwhile
             return
         view = self.query_one(RunsView)
-        if rows != view.every or not rows:
+        if rows != view.every or waiting != view.waiting or not rows:
+            view.waiting = waiting
             view.show(rows)
         self._head()
 
     def _head(self) -> None:
         view = self.query_one(RunsView)
         shown = f"{len(view.rows)} of {len(view.every)}" if view.filter else str(len(view.every))
-        parts = [f"Runs: {shown}", f"by {view.sort}"]
+        mode = [f"[{self.gert.mode}]"] if self.gert.mode != "real" else []
+        parts = [*mode, f"Runs: {shown}", f"by {view.sort}"]
         parts += [f"filter {view.filter!r}"] if view.filter else []
-        parts += [f"[{self.gert.mode}]"] if self.gert.mode != "real" else []
-        told = "  ".join(parts) if view.every else "No runs yet: press s to start one"
+        told = "  ".join(parts if view.every else [*mode, "No runs yet: press s to start one"])
         self.query_one("#head", Static).update(self.gert.drawn(told))
 
     def sought(self, text: str) -> None:
@@ -224,6 +233,14 @@ class RunsScreen(Leaving, GertScreen):
         """Show all runs again."""
         if not self._close_search():
             self.sought("")
+
+
+def _waiting(app: GertApp, rows: list[RunRow]) -> frozenset[str]:
+    """Return the runs of which an open ticket or a question of this process is known, if any is executed now."""
+    if not any(row.live for row in rows):
+        return frozenset()
+    here = {session.run_id for session in app.live if session.hosted is not None and session.hosted.waits}
+    return frozenset(here | {ticket.request.run_id for ticket in app.host.tickets()})
 
 
 def _text(row: RunRow) -> str:

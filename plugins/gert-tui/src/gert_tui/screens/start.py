@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Input, RadioSet, Static
+from textual.widgets import Button, Checkbox, Input, RadioSet, Static
 
 from gert_core.api import GertError
 from gert_tui.inputs import as_text, input_fields
@@ -46,7 +46,7 @@ class _Books(RowsView):
 class StartScreen(GertScreen):
     """A list of runbooks, then a form with the inputs of the one that was chosen.
 
-    ``at_once`` starts a run without the form when nothing is missing.
+    ``at_once`` starts a run without the form when nothing is missing; ``mode`` is that of this run alone.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -60,13 +60,21 @@ class StartScreen(GertScreen):
     name_shown = "start a run"
 
     def __init__(
-        self, runbook: Path | None = None, given: dict[str, Any] | None = None, *, at_once: bool = False
+        self,
+        runbook: Path | None = None,
+        given: dict[str, Any] | None = None,
+        *,
+        at_once: bool = False,
+        mode: str | None = None,
     ) -> None:
         super().__init__()
         self._runbook = runbook
         self._given = given or {}
         self._at_once = at_once
         self._fields: list[InputField] = []
+        self._mode = mode
+        self._ticked: set[int] = set()
+        """The numbers of the boxes that the person ticked or cleared."""
 
     def body(self) -> ComposeResult:
         """Yield the list and, empty, the form."""
@@ -96,7 +104,7 @@ class StartScreen(GertScreen):
 
     def _head(self) -> None:
         name = "choose a runbook" if self._runbook is None else self._runbook.name
-        self.query_one("#head", Static).update(self.gert.drawn(f"Start: {name}  [{self.gert.mode}]"))
+        self.query_one("#head", Static).update(self.gert.drawn(f"Start: {name}  [{self._mode or self.gert.mode}]"))
 
     def _list(self, found: list[Path]) -> None:
         if not self.query(_Books):  # the screen was left meanwhile
@@ -173,20 +181,28 @@ class StartScreen(GertScreen):
         return box
 
     def _values(self) -> dict[str, Any]:
-        """Return what was filled in; what is as the runbook has it is left to the runbook."""
+        """Return what was filled in; what is as the runbook has it is left to the runbook.
+
+        A default that was cleared is an empty value, and a box without a default that was not touched is none.
+        """
         found: dict[str, Any] = {}
         for number, field in enumerate(self._fields):
             box = self.query_one(f"#input-{number}")
             value: Any = None
             if isinstance(box, Box):
-                value = "true" if box.value else "false"
+                untouched = not field.required and field.default is None and number not in self._ticked
+                value = "" if untouched and field.name not in self._given else "true" if box.value else "false"
             elif isinstance(box, RadioSet):
                 value = field.options[box.pressed_index] if box.pressed_index >= 0 else ""
             elif isinstance(box, Input):
                 value = box.value
-            if value != (field.default or "") and (value or field.name in self._given):
+            if value != (field.default or ""):
                 found[field.name] = value
         return found
+
+    def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
+        """Keep which boxes the person ticked or cleared."""
+        self._ticked.add(int(str(event.checkbox.id).rpartition("-")[2]))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go to the next field; behind the last one, to the button."""
@@ -212,10 +228,13 @@ class StartScreen(GertScreen):
         assert self._runbook is not None  # noqa: S101 - the form is there when it was chosen
         at_once, self._at_once = self._at_once, False
         again = (lambda: self._ask(self._fields)) if at_once else None
-        self.gert.start_run(self._runbook, inputs, mode=self.gert.mode, failed=again)
+        self.gert.start_run(self._runbook, inputs, mode=self._mode or self.gert.mode, failed=again)
 
     def action_dry(self) -> None:
         """Toggle dry-run."""
+        if self._mode is not None:
+            self.gert.say(f"this form is for a {self._mode}")
+            return
         self.gert.toggle_mode()
         self._head()
 

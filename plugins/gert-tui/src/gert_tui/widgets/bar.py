@@ -32,14 +32,12 @@ class StatusBar(Widget):
     def text(self) -> str:
         """Return what the line says."""
         model = self.model
-        parts = [f"Status: {self._status()}"]
+        parts = [*([f"[{self.mode}]"] if self.mode not in ("real", "") else []), f"Status: {self._status()}"]
         if model.risk:
             parts.append(f"Risk: {self.look.spell(model.risk)}")
         counts = [f"{model.done} done", f"{len(model.running)} running", f"{model.failed} failed"]
         counts += [f"{model.skipped} skipped"] if model.skipped else []
         parts += [f"Duration: {_duration(model.started, model.finished)}", ", ".join(counts)]
-        if self.mode not in ("real", ""):
-            parts.append(f"[{self.mode}]")
         return f" {self.look.bar} ".join([*parts, *([self.note] if self.note else [])])
 
     def _status(self) -> str:
