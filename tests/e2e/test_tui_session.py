@@ -136,7 +136,7 @@ def test_an_incident_is_handled_by_keys_from_start_to_outcome(tmp_path, place):
         until(seen, "Approve step restart of book")
         for _ in "olga":
             seen.key("BSpace")
-        gone(seen, "olga")  # Textual takes letters that come in one go before the keys that delete
+        gone(seen, "┃ olga")  # Textual takes letters that come in one go before the keys that delete
         time.sleep(0.5)
         seen.type("alice")
         until(seen, "alice")
