@@ -376,7 +376,7 @@ class TestEnding:
         run = lab.host().start("book.yaml", on_notice=told)
         pid = int(wait_for(lambda: lab.path("pid").exists() and lab.path("pid").read_text()))
         run.cancel("enough")
-        assert result(run, 4)["status"] == "cancelled"
+        assert result(run, 30)["status"] == "cancelled"
         wait_for(lambda: not alive(pid))
         told.wait("end")
         assert [notice.kind for notice in told.notices].count("end") == 1
