@@ -37,6 +37,8 @@ STEADY: Final = (
     (re.compile(r"\b\d+\.\ds"), "2.4s"),
     (re.compile(r"(?<=rollout  )\d+s"), "4s"),
 )
+SETTLED: Final = 2.5
+"""Seconds in which a screen is drawn whole."""
 TUI_COLUMNS: Final = 116
 TUI_ROWS: Final = 26
 INCIDENT: Final = {
@@ -126,12 +128,18 @@ def incident(environ: dict[str, str]) -> Iterator[tuple[str, str]]:
         command = [sys.executable, "-m", "gert_core", "tui", "incident-triage/incident-triage.runbook.yaml", *words]
         environ = {**environ, "PATH": f"{root / 'bin'}{os.pathsep}{environ['PATH']}", "GERT_ACTOR": "olga"}
         with OnScreen(command, cwd=root, environ=environ, columns=TUI_COLUMNS, rows=TUI_ROWS) as seen:
-            seen.until(lambda now: any("investigate asks: press Enter" in line for line in now.lines))
+            _settle(seen, "investigate asks: press Enter")
             seen.type("o")  # of this step alone: what branches write comes in any order
-            until = time.monotonic() + 2.5  # so that what is drawn is whole
-            seen.until(lambda now: time.monotonic() > until and any("Find out what is" in line for line in now.lines))
+            _settle(seen, "Find out what is")
             label = "gert tui: the steps of an incident, what its tools wrote, and a question"
             yield "tui.svg", picture(seen, label, columns=TUI_COLUMNS)
+
+
+def _settle(seen: Any, text: str) -> None:
+    """Wait until the screen has a text, and then until everything around it is drawn."""
+    seen.until(lambda now: any(text in line for line in now.lines))
+    until = time.monotonic() + SETTLED
+    seen.until(lambda now: time.monotonic() > until and any(text in line for line in now.lines))
 
 
 def _shows(*texts: str) -> Callable[[Any], bool]:
