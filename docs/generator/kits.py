@@ -37,6 +37,7 @@ are names of `gert_core` itself.
 HOSTING_MODULES: Final = (
     "gert_core.hosting.host",
     "gert_core.hosting.looking",
+    "gert_core.hosting.deciding",
     "gert_core.hosting.documents",
     "gert_core.hosting.catalogue",
     "gert_core.hosting.hosted",
@@ -84,6 +85,8 @@ KIT_MODULES: Final = (
     "escaping",
     "wire",
     "tickets",
+    "ticket_notes",
+    "links",
     "files",
     "user_files",
     "sharing",

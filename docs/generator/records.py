@@ -21,6 +21,7 @@ TITLES: Final = {
     "contracts": "Contracts",
     "transports": "Transports",
     "approvals": "Approvals",
+    "tickets": "Tickets and callbacks",
     "inputs": "Inputs",
     "signatures": "Signatures",
     "stores": "Run stores",

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         Total,
     )
     from gert_core.api.stores import RunStore, Sink, StoredRun
+    from gert_core.api.tickets import CallbackReply, CallbackRequest, Comment, Tickets, TicketState
     from gert_core.api.transports import Action, Reply, Target, Transport, TransportSession
     from gert_core.api.views import ProjectInfo, ProviderInfo, RunbookView, StepView
 
@@ -113,6 +114,7 @@ _WHERE: Final = {
     ),
     "ledgers": "Ledger",
     "stores": "RunStore Sink StoredRun",
+    "tickets": "CallbackReply CallbackRequest Comment TicketState Tickets",
     "transports": "Action Reply Target Transport TransportSession",
     "views": "ProjectInfo ProviderInfo RunbookView StepView",
 }
@@ -151,6 +153,8 @@ __all__ = [
     "BlockResult",
     "BlockStatus",
     "Branch",
+    "CallbackReply",
+    "CallbackRequest",
     "Check",
     "CheckResult",
     "CheckServices",
@@ -158,6 +162,7 @@ __all__ = [
     "Closable",
     "Command",
     "CommandHost",
+    "Comment",
     "Completed",
     "Console",
     "Contract",
@@ -223,7 +228,9 @@ __all__ = [
     "StoredRun",
     "Target",
     "TicketRow",
+    "TicketState",
     "TicketStatus",
+    "Tickets",
     "ToolPack",
     "ToolUse",
     "Tools",

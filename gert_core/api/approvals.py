@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api.context import Deadline, Services
+    from gert_core.api.tickets import CallbackReply, CallbackRequest, TicketState
 
 
 class TicketStatus(StrEnum):
@@ -123,12 +124,22 @@ class ApprovalProvider(Struct, frozen=True, kw_only=True):
 
     ``blocking`` providers answer inside ``wait``; for the others a run with open tickets is suspended. ``console``: it
     asks the person at the terminal, so that a run that certainly needs an approval is refused where it cannot be asked.
+
+    Answers that come over HTTP go to ``callback(request, services)``, which ``gert web`` mounts at
+    ``/callbacks/<name>``; it checks where a request is from and calls ``services.tickets.decide``. ``update(state,
+    sent, services)`` rewrites what was sent about a ticket that has changed: ``sent`` is what was kept with
+    ``TicketStore.keep_sent``, and what it returns is kept instead, with ``settled: true`` when nothing is left to
+    rewrite; None: nothing changed. ``bridge`` is the name under which policies have the key that such answers are
+    signed with; where a policy wants ``personal_keys``, a provider with a bridge is refused before the run.
     """
 
     name: str
     open: str | Callable[[Services], ApprovalSession]
     blocking: bool = False
     console: bool = False
+    callback: str | Callable[[CallbackRequest, Services], CallbackReply] | None = None
+    update: str | Callable[[TicketState, Mapping[str, Any], Services], Mapping[str, Any] | None] | None = None
+    bridge: str = ""
     summary: str = ""
 
 

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
+    from gert_core.api.approvals import ApprovalRequest
     from gert_core.api.contracts import Contract
     from gert_core.api.data import Json
     from gert_core.api.results import BlockStatus, Outcome, Principal
     from gert_core.api.steps import Block, Branch
     from gert_core.api.stores import StoredRun
+    from gert_core.api.tickets import Tickets
     from gert_core.api.transports import Reply
     from gert_core.api.views import ProjectInfo
 
@@ -140,6 +142,8 @@ class Services(Struct, frozen=True, kw_only=True):
     ``run`` is the run in its store, None for one that is not kept; ``run_dir`` its directory, where it has one.
     ``project`` is None outside of a project. ``config`` is this plugin's own part of ``plugins.config``; for an
     approval provider it also includes ``approvals.config``. Programs are started in ``cwd``; None: gert's own.
+    ``tickets`` is there for programs that answer for people, in callbacks; never in a run. ``since_last(request)``
+    returns what changed since the step was approved last; None when it never was, or where that is unknown.
     """
 
     console: Console
@@ -151,6 +155,8 @@ class Services(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Json] = field(default_factory=dict)
     cwd: str | None = None
+    tickets: Tickets | None = None
+    since_last: Callable[[ApprovalRequest], Mapping[str, Any] | None] = lambda _: None
 
 
 class Closable(Protocol):

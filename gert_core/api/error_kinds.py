@@ -132,6 +132,7 @@ class ErrorKind(StrEnum):
     TICKET_EXPIRED = "ticket_expired"
     TICKET_DUPLICATE = "ticket_duplicate"
     TICKET_OWN_ACTOR = "ticket_own_actor"
+    LINK_USED = "link_used"
 
     # Commands
     USAGE = "usage"

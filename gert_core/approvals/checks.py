@@ -14,7 +14,7 @@ from gert_core.approvals.requests import comparable_id
 from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
 from gert_core.governance.mapping import is_mapped
-from gert_core.governance.people import NO_PEOPLE, id_fault, is_agent
+from gert_core.governance.people import LOGIN, NO_PEOPLE, SPACES, id_fault, is_agent
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
@@ -169,9 +169,9 @@ def _stranger(
     if is_agent(who) and not named:
         return _aside(ErrorKind.APPROVAL_AGENT, f"{who!r} is an agent, and no rule names it as an approver")
     if response.identity is not None:
-        person = people.with_identity(*_identity(response.identity))
+        person = people.with_identity(*identity_of(response.identity))
         if person is None or comparable_id(person.id) != comparable_id(who):
-            message = f"no policy says that {who!r} is {'/'.join(_identity(response.identity))}"
+            message = f"no policy says that {who!r} is {'/'.join(identity_of(response.identity))}"
             return _aside(ErrorKind.APPROVER_UNKNOWN, message)
         if request.exclude_actor and not is_mapped(people, known.actors):
             message = f"no policy says which person started the run, so {who!r} may be the same"
@@ -205,10 +205,10 @@ def _is_actor(response: ApprovalResponse, request: ApprovalRequest, known: Appro
     return not started.isdisjoint(people.known_as(response.approver_id))
 
 
-def _identity(identity: Mapping[str, str]) -> tuple[str, str]:
-    """Return space and id of an identity: ``("slack", "T1/U1")``."""
-    parts = [identity.get("tenant"), identity.get("user")]
-    return str(identity.get("provider") or ""), "/".join(part for part in parts if part)
+def identity_of(identity: Mapping[str, str]) -> tuple[str, str]:
+    """Return space and id of an identity: ``("slack", "T1/U1")``; of a bridge without a space of its own, ``login``."""
+    provider, parts = identity.get("provider") or "", [identity.get("tenant"), identity.get("user")]
+    return provider if provider in SPACES else LOGIN, "/".join(part for part in parts if part)
 
 
 def recount(
@@ -311,6 +311,7 @@ __all__ = [
     "Approvals",
     "Tally",
     "assess",
+    "identity_of",
     "outside_validity",
     "recorded_response",
     "recount",

@@ -34,7 +34,7 @@ from gert_core.runs.state import ABORTED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from gert_core.api import RunStore, StoredRun
+    from gert_core.api import Comment, RunStore, StoredRun
     from gert_core.approvals.checks import Approvals
     from gert_core.approvals.signing import Schemes
     from gert_core.governance.people import People
@@ -100,6 +100,11 @@ class TicketEntry(Struct, frozen=True, kw_only=True):
         meant = self.people.meant_by(approver)
         return comparable_id(meant[0].id if len(meant) == 1 else approver) in self.standing.approved
 
+    @property
+    def comments(self) -> list[Comment]:
+        """What people asked or said about it; never an answer."""
+        return TicketStore(self.run).comments(self.request.ticket_id)
+
     def to_json(self, now: datetime) -> dict[str, object]:
         """Return one entry of ``gert approvals list --json``."""
         return {
@@ -107,6 +112,7 @@ class TicketEntry(Struct, frozen=True, kw_only=True):
             "status": self.status(now),
             "approvers": list(self.approvers),
             "unverified": list(self.standing.unverified),
+            "comments": [comment.to_json() for comment in self.comments],
             "request": self.request.to_json(),
         }
 
@@ -184,7 +190,7 @@ def respond(
 ) -> ApprovalResponse:
     """Answer a ticket, signed when a signing key is set; raise when it can no longer be answered."""
     moment = now or datetime.now(UTC)
-    _check_answerable(entry, approved=approved, approver=approver, now=moment)
+    check_answerable(entry, approved=approved, approver=approver, now=moment)
     response = ApprovalResponse(
         ticket_id=entry.request.ticket_id,
         approved=approved,
@@ -248,7 +254,8 @@ def _entry(
     )
 
 
-def _check_answerable(entry: TicketEntry, *, approved: bool, approver: str, now: datetime) -> None:
+def check_answerable(entry: TicketEntry, *, approved: bool, approver: str, now: datetime) -> None:
+    """Raise the reason for which a ticket cannot be answered, or not by this person."""
     request = entry.request
     name = f"ticket {request.ticket_id}"
     status = entry.status(now)
@@ -327,4 +334,4 @@ def _signed(
         ) from error
 
 
-__all__ = ["UNRESOLVED", "TicketEntry", "Unreadable", "entries", "entry_of", "find", "respond"]
+__all__ = ["UNRESOLVED", "TicketEntry", "Unreadable", "check_answerable", "entries", "entry_of", "find", "respond"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gert_core.api import ApprovalRequest, ApprovalResponse
+    from gert_core.approvals.checks import AnswerAssessment
 
 _NOT_KNOWN_HERE: Final = frozenset(
     {ErrorKind.SIGNATURE_KEY_MISSING, ErrorKind.SIGNATURE_KEY_UNUSABLE, ErrorKind.SIGNATURE_ALGORITHM}
@@ -35,6 +36,31 @@ class TicketStanding(Struct, frozen=True, kw_only=True):
 
 def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals) -> TicketStanding:
     """Check the answers to a ticket as its run will; one that does not count there takes nothing from anybody."""
+    tally, unverified, rejected = _counted(answers, request, known)
+    if rejected:
+        return TicketStanding(approved=tally.approvers, rejected=True)
+    open_ = {who: shown for who, shown in unverified.items() if who not in tally.approvers}
+    return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()))
+
+
+def assess_next(
+    response: ApprovalResponse, answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals
+) -> AnswerAssessment | None:
+    """Check an answer that is about to be given behind others; return why it would not count, None when it may.
+
+    What only the run can verify may count.
+    """
+    tally, _, _ = _counted(answers, request, known)
+    checked = assess(response, request, known, tally=tally)
+    if checked.result is AnswerResult.COUNTED or checked.kind in {ErrorKind.APPROVAL_REJECTED, *_NOT_KNOWN_HERE}:
+        return None
+    return checked
+
+
+def _counted(
+    answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals
+) -> tuple[Tally, dict[str, str], bool]:
+    """Return which answers count, whose signature cannot be verified here, and whether one is a rejection."""
     tally = Tally()
     unverified: dict[str, str] = {}
     for answer in answers:
@@ -42,11 +68,10 @@ def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, know
         if checked.result is AnswerResult.COUNTED:
             tally.add(answer, checked)
         elif checked.kind == ErrorKind.APPROVAL_REJECTED:
-            return TicketStanding(approved=tally.approvers, rejected=True)
+            return tally, unverified, True
         elif checked.kind in _NOT_KNOWN_HERE:
             unverified[comparable_id(answer.approver_id)] = answer.approver_id
-    open_ = {who: shown for who, shown in unverified.items() if who not in tally.approvers}
-    return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()))
+    return tally, unverified, False
 
 
-__all__ = ["UNCHECKED", "TicketStanding", "standing"]
+__all__ = ["UNCHECKED", "TicketStanding", "assess_next", "standing"]

@@ -191,6 +191,22 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "approvals comment": (
+        ("ctx", (), "context", False, False, None, None),
+        ("ticket", (), "text", False, True, None, None),
+        ("text", (), "text", False, True, None, None),
+        ("as_", ("--as",), "text", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "approvals link": (
+        ("ctx", (), "context", False, False, None, None),
+        ("ticket", (), "text", False, True, None, None),
+        ("person", ("--for",), "text", False, True, None, None),
+        ("base_url", ("--base-url",), "text", False, False, None, None),
+        ("expires", ("--expires",), "text", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
+    ),
     "runs list": (
         ("ctx", (), "context", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.api import ErrorKind, UsageError
 from gert_core.engine.place import chosen_provider
 from gert_core.engine.run import os_user
 
@@ -53,7 +54,7 @@ class LookAhead:
         ``denied``: the run ends before its first step, so what only some paths are denied need not be told.
         """
         if not self._looks:
-            return _find_provider(self._request)
+            return self._allowed()
         from gert_core.engine.preflight import preflight
 
         return preflight(
@@ -63,10 +64,22 @@ class LookAhead:
             secrets=secrets,
             documents=self._documents,
             actors=frozenset((actor, os_user())) - {""},
-            provider=lambda: _find_provider(self._request),
+            provider=self._allowed,
             remaining=self._remaining,
             warn_of_denials=not denied and self._may_deny,
         )
+
+    def _allowed(self) -> ApprovalProvider | None:
+        """Return the provider; refuse one whose answers a policy does not count."""
+        found = _find_provider(self._request)
+        if found is not None and found.bridge and self._policies.people.personal_keys and self._request.mode == "real":
+            raise UsageError(
+                f"approval provider {found.name!r} cannot be used here, so nothing was run: a policy wants approvals "
+                "signed with the key of a person (personal_keys), and it answers for people with a key of its own",
+                kind=ErrorKind.KEY_NOT_PERSONAL,
+                hint="choose another provider, such as --approval inbox, and answer with `gert approve`",
+            )
+        return found
 
     def denial(self) -> Restricted | None:
         """Return the step that a real run is certainly denied for, unless the run has to clean up before it ends."""

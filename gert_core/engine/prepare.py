@@ -18,6 +18,7 @@ from gert_core.engine.constants import render_constants
 from gert_core.engine.holding import keep_holding
 from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.known_secrets import refuse_secret
+from gert_core.engine.last_approval import LastApproval
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import check_place, new_place, recorded_place
 from gert_core.engine.progress import Progress, SafeProgress, Unheard
@@ -166,7 +167,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         journal=Journal(writer, recorded),
         backend=backend,
         masker=masker,
-        plugins=plugins.during(place.run_id, place.stored),
+        plugins=plugins.during(place.run_id, place.stored, since_last=LastApproval(request, place.store, masker)),
         progress=_listener(request, masker),
         stop=request.stop,
         leave=request.leave,

@@ -21,7 +21,9 @@ AGENT: Final = "agent:"
 GROUP: Final = "group:"
 NO_ONE: Final = "(no person)"
 """Stands for the approvers of rules that have none in common; it is refused as an id."""
-SPACES: Final = ("os", "login", "slack", "teams")
+LOGIN: Final = "login"
+"""The space of ids that people have where they log in."""
+SPACES: Final = ("os", LOGIN, "slack", "teams")
 """Where a person has identities; each is an id that its owner cannot change."""
 
 
@@ -247,6 +249,7 @@ def _list(value: object) -> list[object]:
 
 __all__ = [
     "GROUP",
+    "LOGIN",
     "NO_ONE",
     "NO_PEOPLE",
     "SPACES",

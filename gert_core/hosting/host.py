@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, UsageError
-from gert_core.approvals import inbox
 from gert_core.documents.scenario import named_scenario
 from gert_core.engine.answering import answer as store_answers
 from gert_core.engine.answering import open_questions
 from gert_core.engine.cancelling import cancel as cancel_run
-from gert_core.engine.known_secrets import refuse_secrets
 from gert_core.engine.prepare import prepare
 from gert_core.engine.request import DRIFT, Request, Resume
 from gert_core.engine.resume.read import read_run
 from gert_core.engine.run import default_actor
 from gert_core.hosting.catalogue import Catalogue
+from gert_core.hosting.deciding import Deciding
 from gert_core.hosting.documents import Documents
 from gert_core.hosting.hosted import GRACE, HostedRun
 from gert_core.hosting.inbox import RECORDED, HostInbox
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import ExitStack
 
-    from gert_core.api import ApprovalResponse, RunStore
+    from gert_core.api import RunStore
     from gert_core.engine.again import RunAgain
     from gert_core.engine.run import Run
     from gert_core.hosting.hosted import Prepare
@@ -50,7 +49,7 @@ _AWAY: Final = 2.0
 """Seconds in which a run that only waits for people is suspended."""
 
 
-class Host(Catalogue, Documents, Looking):
+class Host(Catalogue, Deciding, Documents, Looking):
     """Runs of one project, in this process.
 
     ``root`` is the project's directory, or any other: relative paths begin there, and programs are started there.
@@ -70,6 +69,7 @@ class Host(Catalogue, Documents, Looking):
         limit: int = LIMIT,
         store: str | RunStore | None = None,
     ) -> None:
+        super().__init__()
         self._site = Site(root, environ=environ, allow=allow, block=block, store=store)
         self.actor = actor or default_actor(self._site.environ)
         self._limit = limit
@@ -174,35 +174,6 @@ class Host(Catalogue, Documents, Looking):
         return self._begin(begin, people)
 
     # -- tickets and questions, whichever process executes the run -----------------------------------------------
-
-    def decide(
-        self,
-        ticket_id: str,
-        *,
-        approved: bool,
-        approver: str | None = None,
-        identity: Mapping[str, str] | None = None,
-        evidence: str | None = None,
-        reason: str | None = None,
-    ) -> ApprovalResponse:
-        """Answer a ticket, signed when there is a signing key; a run that waits for it here goes on at once.
-
-        ``identity`` is who answered as a provider knows them, ``evidence`` the SHA-256 of what it received.
-        """
-        entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
-        refuse_secrets(entry.run, reason or "", approver or self.actor, self._site.environ)
-        response = inbox.respond(
-            entry,
-            approved=approved,
-            approver=approver or self.actor,
-            reason=reason,
-            identity=identity,
-            evidence=evidence,
-            environ=self._site.environ,
-            schemes=self._site.registry.signature_scheme,
-        )
-        self._inbox.wake(ticket_id)
-        return response
 
     def answer(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import RunStatus
+from gert_core.api import RunStatus, TicketState
 from gert_core.hosting.advice import next_steps_of
 from gert_core.runs.document import run_document
 from gert_core.runs.lifecycle.status import standing_of
@@ -15,7 +15,7 @@ from gert_core.runs.places import located
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gert_core.api import ApprovalRequest, StoredRun
+    from gert_core.api import ApprovalRequest, Comment, StoredRun
     from gert_core.approvals.inbox import TicketEntry
     from gert_core.runs.lifecycle.status import Standing
     from gert_core.runs.listing import RunInfo
@@ -89,6 +89,27 @@ class TicketView:
     def since_last(self) -> Mapping[str, Any] | None:
         """Return the last approved request of the same runbook and step, and what ``changed``; None without one."""
         return self._since(self.entry.request)
+
+    @property
+    def comments(self) -> list[Comment]:
+        """Return what people asked or said about it; never an answer."""
+        return self.entry.comments
+
+    @property
+    def state(self) -> TicketState:
+        """Return where it stands, with the answers so far and what became of its run."""
+        entry, info = self.entry, run_info(self.entry.run)
+        return TicketState(
+            request=entry.request,
+            status=self.status,
+            approvers=entry.approvers,
+            unverified=entry.standing.unverified,
+            answers=entry.answers,
+            since_last=self.since_last,
+            comments=tuple(self.comments),
+            run_status=str(info.status),
+            outcome=None if info.state is None else info.state.outcome,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return an entry of ``gert approvals list --json``, and ``since_last``."""

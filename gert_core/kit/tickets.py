@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
@@ -15,17 +14,16 @@ from gert_core.api.errors import RunError, StoreError
 from gert_core.kit.blob_names import is_answer, ticket_of
 from gert_core.kit.files import MIB, UnreadableError, decode_record
 from gert_core.kit.log import warning
+from gert_core.kit.ticket_notes import TICKET_NAME, TICKETS, TicketNotes, ticket_blob
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
     from gert_core.api.stores import StoredRun
 
-_FOLDER: Final = "tickets/"
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _LIMIT: Final = 16 * MIB
 
 
-class TicketStore:
+class TicketStore(TicketNotes):
     """The tickets of a run, blobs below ``tickets``.
 
     ``<ticket>.json`` is the request, each blob in ``<ticket>.answers/`` one answer. In a directory they are private
@@ -37,7 +35,7 @@ class TicketStore:
 
     def put(self, request: ApprovalRequest) -> None:
         """Store a request; the same ticket again must be the same request."""
-        name = _blob(request.ticket_id)
+        name = ticket_blob(request.ticket_id)
         held = self.get(request.ticket_id)
         if held is None:
             self._write(name, request.to_json())
@@ -59,7 +57,7 @@ class TicketStore:
 
     def get(self, ticket_id: str) -> ApprovalRequest | None:
         """Return the request of a ticket, or ``None``; raise ``UnreadableError`` when it is damaged."""
-        name = _blob(ticket_id)
+        name = ticket_blob(ticket_id)
         where = self._run.where(name)
         try:
             data = self._run.get(name, limit=_LIMIT)
@@ -74,12 +72,12 @@ class TicketStore:
 
     def tickets(self) -> list[str]:
         """Return the ids of all tickets, in the order of their names; raise ``UnreadableError``."""
-        found = (ticket_of(name) for name in self._run.names(_FOLDER) if not is_answer(name))
-        return [ticket for ticket in found if ticket is not None and _NAME.fullmatch(ticket)]
+        found = (ticket_of(name) for name in self._run.names(TICKETS) if not is_answer(name))
+        return [ticket for ticket in found if ticket is not None and TICKET_NAME.fullmatch(ticket)]
 
     def answer(self, response: ApprovalResponse) -> None:
         """Add one answer to its ticket; the names of answers sort in the order they were given."""
-        folder = _blob(response.ticket_id, ".answers/")
+        folder = ticket_blob(response.ticket_id, ".answers/")
         number = len(self._run.names(folder)) + 1
         self._write(f"{folder}{number:04}-{secrets.token_hex(6)}.json", response.to_json())
 
@@ -90,7 +88,7 @@ class TicketStore:
         One that is damaged counts as nothing. One that the system hides may be a rejection, so nothing behind it counts
         before it can be read. Raise ``UnreadableError`` when the answers cannot be listed.
         """
-        folder = _blob(ticket_id, ".answers/")
+        folder = ticket_blob(ticket_id, ".answers/")
         names = [name for name in self._run.names(folder) if name.endswith(".json") and f"{folder}." not in name]
         found = [(name.removeprefix(folder), self._response(name)) for name in names]
         return sorted(found, key=lambda pair: isinstance(pair[1], UnreadableError) or pair[1].approved)
@@ -152,12 +150,6 @@ class AnswerReader:
         if error.message not in self._told:
             self._told.add(error.message)
             warning("approvals", sentence, ticket_id, error.message)
-
-
-def _blob(ticket_id: str, suffix: str = ".json") -> str:
-    if not _NAME.fullmatch(ticket_id):
-        raise RunError(f"{ticket_id!r} is not the name of a ticket", kind=ErrorKind.TICKET_UNKNOWN)
-    return f"{_FOLDER}{ticket_id}{suffix}"
 
 
 def _shown(request: ApprovalRequest) -> str:

@@ -11,12 +11,15 @@ from gert_core.plugin.discovery import normalise
 from gert_core.plugin.kinds import APPROVAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-    from gert_core.api import Console, Json, ProjectInfo, Services, StoredRun
+    from gert_core.api import ApprovalRequest, Console, Json, ProjectInfo, Services, StoredRun
     from gert_core.plugin.kinds import RecordKind
     from gert_core.plugin.registry import Registry
     from gert_core.plugin.states import PluginInfo
+
+    SinceLast = Callable[[ApprovalRequest], Mapping[str, Any] | None]
 
 
 class ConfiguredProject(Protocol):
@@ -58,9 +61,10 @@ class PluginServices:
         """The person at the terminal."""
         return self._services.console
 
-    def during(self, run_id: str, run: StoredRun | None) -> PluginServices:
+    def during(self, run_id: str, run: StoredRun | None, *, since_last: SinceLast) -> PluginServices:
         """Return the same for a run that has begun."""
-        services = replace(self._services, run_id=run_id, run=run, run_dir=None if run is None else run.path)
+        place = None if run is None else run.path
+        services = replace(self._services, run_id=run_id, run=run, run_dir=place, since_last=since_last)
         return PluginServices(services, registry=self._registry, project=self._project)
 
     def of(self, kind: RecordKind, name: str) -> Services:

@@ -59,7 +59,7 @@ def test_an_answer_counts_by_one_function_only():
         (DECIDE, "_add_recorded"),
         (DECIDE, "_add_answer"),
         (CHECKS, "recount"),
-        ("gert_core.approvals.standing", "standing"),
+        ("gert_core.approvals.standing", "_counted"),
     }
     judged = places(lambda n: is_call(n, "assess"))
     assert added <= judged
@@ -82,11 +82,17 @@ def test_a_recount_behind_a_finished_step_only_refuses():
     assert ast.unparse(fault.body[-1]) == "return recount(approval.responses, request, known)[1]"
 
 
-def test_only_the_doctor_knows_the_secrets_of_programs_that_answer_for_people():
+def test_only_hosts_and_the_doctor_know_the_secrets_of_programs_that_answer_for_people():
     """Where runs are executed nothing reads them: ``gert doctor`` finds that they are set."""
     words = ("GERT_BRIDGE", "GERT_LINK", "GERT_CALLBACK", "SIGNING_SECRET", "(?:BRIDGE|LINK|CALLBACK)")
     found = places(lambda n: isinstance(n, ast.Constant) and any(word in str(n.value) for word in words))
-    assert {name for name, _ in found} == {"gert_core.cli.doctor.trust"}
+    assert {name for name, _ in found} == {"gert_core.cli.doctor.trust", "gert_core.hosting.bridges"}
+    users = places(lambda n: isinstance(n, ast.ImportFrom) and n.module == "gert_core.hosting.bridges")
+    assert {name for name, _ in users} == {
+        "gert_core.cli.commands.keys",
+        "gert_core.hosting.deciding",
+        "gert_core.hosting.personal_links",
+    }
 
 
 def only_reads(text):

@@ -1,4 +1,4 @@
-"""``gert approvals``: list and show pending approval requests."""
+"""``gert approvals``: list, show and comment approval requests, and make personal links to them."""
 
 from __future__ import annotations
 
@@ -78,6 +78,49 @@ def show(
     return 0
 
 
+def comment(
+    ctx: typer.Context,
+    ticket: Annotated[str, typer.Argument(help="The ticket.")],
+    text: Annotated[str, typer.Argument(help="What you ask or say about it.")],
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="Who says it; default: the current user.")
+    ] = None,
+    store: Annotated[str | None, store_option()] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Ask or say something about a ticket; everybody who looks at it sees it, and it is never an answer."""
+    from gert_core.hosting.comments import comment_on
+
+    project, environ = project_here(), ctx.obj.environ
+    said = comment_on(store_of(project, ctx.obj, store), ticket, text, by=as_, environ=environ)
+    out(json_.dumps(said.to_json(), ensure_ascii=False) if json else escape(f"{said.by} about {ticket}: {said.text}"))
+    return 0
+
+
+def link(
+    ctx: typer.Context,
+    ticket: Annotated[str, typer.Argument(help="The ticket.")],
+    person: Annotated[str, typer.Option("--for", metavar="ID", help="The person who may decide with it.")],
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", metavar="URL", help="Where gert web is; default: approvals.config.base_url."),
+    ] = None,
+    expires: Annotated[
+        str, typer.Option("--expires", metavar="TIME", help="How long it works, at most until the ticket expires.")
+    ] = "1h",
+    store: Annotated[str | None, store_option()] = None,
+) -> int:
+    """Print a personal link to a ticket of gert web: it is for one person, and can be used once."""
+    from gert_core.hosting.personal_links import personal_link
+
+    project, options = project_here(), ctx.obj
+    entry = find(store_of(project, options, store), ticket)
+    known = _known(project, options)()
+    base = base_url or (project.model.approvals.config.get("base_url") if project is not None else None)
+    out(personal_link(entry, person, base_url=base, expires=expires, people=known.people, environ=options.environ))
+    return 0
+
+
 def _row(entry: TicketEntry, now: datetime) -> tuple[str, ...]:
     request = entry.request
     return (
@@ -120,6 +163,8 @@ def _show(entry: TicketEntry, now: datetime) -> None:
     out(paint(title, "bold"))
     for line in lines:
         out(line)
+    for said in entry.comments:
+        out(escape(f"{said.by}, {readable_time(said.at, now=now)}: {said.text}"))
 
 
-__all__ = ["list_", "show"]
+__all__ = ["comment", "link", "list_", "show"]

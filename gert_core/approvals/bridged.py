@@ -1,0 +1,138 @@
+"""Answer a ticket for a person whom another system identified: checked before it is written, refusals kept apart."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from gert_core.api import ApprovalResponse, ErrorKind, GertError, RunError, UsageError
+from gert_core.approvals.checks import identity_of
+from gert_core.approvals.inbox import check_answerable
+from gert_core.approvals.requests import format_time
+from gert_core.approvals.signing import sign_response
+from gert_core.approvals.standing import assess_next
+from gert_core.approvals.told import told_by
+from gert_core.kit.tickets import TicketStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import ApprovalRequest
+    from gert_core.approvals.checks import Approvals
+    from gert_core.approvals.inbox import TicketEntry
+    from gert_core.keys import Key
+
+
+def answer_for(
+    entry: TicketEntry,
+    *,
+    approved: bool,
+    identity: Mapping[str, str],
+    evidence: str | None,
+    reason: str | None,
+    known: Approvals,
+    key: Key | None,
+) -> ApprovalResponse:
+    """Answer a ticket for the person with an identity, signed with the key of the bridge; raise why it does not count.
+
+    What was received before, by its ``evidence``, is the same answer. One that does not count is never written among
+    the answers: who may not approve must not use up those that a ticket takes, nor reject it.
+    """
+    again = next((a for a in entry.answers if evidence and (a.evidence, a.identity) == (evidence, identity)), None)
+    if again is not None:
+        return again
+    now = datetime.now(UTC)
+    try:
+        response = _checked(entry, _response(entry, approved, identity, evidence, reason, known, now), known, key, now)
+    except GertError as error:
+        _keep_refusal(entry, approved, identity, evidence, error, now)
+        raise
+    TicketStore(entry.run).answer(response)
+    return response
+
+
+def _response(
+    entry: TicketEntry,
+    approved: bool,
+    identity: Mapping[str, str],
+    evidence: str | None,
+    reason: str | None,
+    known: Approvals,
+    now: datetime,
+) -> ApprovalResponse:
+    space, name = identity_of(identity)
+    person = known.people.with_identity(space, name)
+    if person is None:
+        raise RunError(
+            f"no policy says who {space} {name!r} is",
+            kind=ErrorKind.APPROVER_UNKNOWN,
+            hint=f"add {space}: {name} to that person under people in a policy",
+        )
+    return ApprovalResponse(
+        ticket_id=entry.request.ticket_id,
+        approved=approved,
+        approver_id=person.id,
+        method=identity.get("provider") or space,
+        timestamp=format_time(now),
+        reason=reason or None,
+        identity=dict(identity),
+        evidence=evidence,
+    )
+
+
+def _checked(
+    entry: TicketEntry, response: ApprovalResponse, known: Approvals, key: Key | None, now: datetime
+) -> ApprovalResponse:
+    """Return the answer, signed, if it counts as far as is known here."""
+    check_answerable(entry, approved=response.approved, approver=response.approver_id, now=now)
+    signed = response if key is None else _signed(response, entry.request, known, key)
+    against = replace(known, actors=told_by(entry.run).actors)
+    refusal = assess_next(signed, entry.answers, entry.request, against)
+    if refusal is not None:
+        kind, hint = refusal.kind, "ask somebody who may approve it"
+        if kind == ErrorKind.KEY_NOT_PERSONAL:
+            hint = "it needs the key of the bridge that the policy names, or the person's own: gert approve"
+        raise RunError(refusal.message, kind=kind, hint=hint)
+    return signed
+
+
+def _signed(response: ApprovalResponse, request: ApprovalRequest, known: Approvals, key: Key) -> ApprovalResponse:
+    scheme = known.schemes(key.algorithm)
+    if scheme is None:
+        raise UsageError(
+            f"no installed plugin can sign with {key.algorithm!r}",
+            kind=ErrorKind.SIGNATURE_ALGORITHM,
+            hint=f"correct {key.name}, or install a plugin that supports it",
+        )
+    try:
+        return sign_response(response, request_hash=request.request_hash, scheme=scheme, key=key.data)
+    except ValueError as error:
+        raise UsageError(
+            f"the answer cannot be signed: {error}",
+            kind=ErrorKind.SIGNATURE_KEY_UNUSABLE,
+            hint=f"correct {key.name}",
+        ) from error
+
+
+def _keep_refusal(
+    entry: TicketEntry,
+    approved: bool,
+    identity: Mapping[str, str],
+    evidence: str | None,
+    error: GertError,
+    now: datetime,
+) -> None:
+    refused = {
+        "identity": dict(identity),
+        "approved": approved,
+        "at": format_time(now),
+        "kind": error.kind,
+        "message": error.message,
+        "evidence": evidence,
+    }
+    TicketStore(entry.run).refuse(entry.request.ticket_id, "/".join(identity_of(identity)), refused)
+
+
+__all__ = ["answer_for"]

@@ -1,0 +1,134 @@
+"""Answer the tickets of a store from a program: for the person at it, or for people whom another system identified."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from gert_core.approvals import inbox
+from gert_core.engine.known_secrets import refuse_secrets
+from gert_core.hosting.comments import comment_on
+from gert_core.kit.tickets import TicketStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import ApprovalResponse, CallbackReply, CallbackRequest, Comment
+    from gert_core.approvals.inbox import TicketEntry
+    from gert_core.hosting.inbox import HostInbox
+    from gert_core.hosting.messages import Messages
+    from gert_core.hosting.site import Site
+    from gert_core.kit.links import LinkClaims
+
+
+class Deciding:
+    """The tickets of one store, for hosts that answer them."""
+
+    _site: Site
+    _inbox: HostInbox
+    actor: str
+
+    def __init__(self) -> None:
+        self._deciding = threading.Lock()
+        self._messages: Messages | None = None
+
+    def decide(
+        self,
+        ticket_id: str,
+        *,
+        approved: bool,
+        approver: str | None = None,
+        identity: Mapping[str, str] | None = None,
+        evidence: str | None = None,
+        reason: str | None = None,
+    ) -> ApprovalResponse:
+        """Answer a ticket; a run that waits for it here goes on at once.
+
+        Without ``identity`` it is the answer of ``approver``, a claim as with ``gert approve --as``, signed when there
+        is a key for that. ``identity`` is who answered as another system knows them, ``{provider, tenant, user}``: a
+        policy has to say which person that is. The answer is checked before it is written, and signed with the key of
+        the bridge ``provider``; one that does not count raises, and is kept apart.
+        ``evidence`` is the SHA-256 of what was received.
+        """
+        with self._deciding:  # two clicks at once are one answer and a duplicate
+            entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
+            if identity is None:
+                response = self._own(entry, approved, approver or self.actor, evidence, reason)
+            else:
+                response = self._bridged(entry, approved, identity, evidence, reason)
+        self._inbox.wake(ticket_id)
+        return response
+
+    def comment(self, ticket_id: str, text: str, *, by: str | None = None) -> Comment:
+        """Ask or say something about a ticket that everybody sees who looks at it; it is never an answer."""
+        return comment_on(self._site.store, ticket_id, text, by=by or self.actor, environ=self._site.environ)
+
+    def use_link(self, claims: LinkClaims) -> None:
+        """Mark a personal link as used; raise ``RunError`` ``link_used`` when it was used before."""
+        TicketStore(inbox.find(self._site.store, claims.ticket).run).use_link(claims.ticket, claims.nonce)
+
+    def link_used(self, claims: LinkClaims) -> bool:
+        """Return whether a personal link was used."""
+        return TicketStore(inbox.find(self._site.store, claims.ticket).run).is_used(claims.ticket, claims.nonce)
+
+    def callbacks(self) -> list[str]:
+        """Return the names of the approval providers that take answers over HTTP."""
+        return sorted(name for name, one in self._site.registry.approval_providers().items() if one.callback)
+
+    def callback(self, provider: str, request: CallbackRequest) -> CallbackReply:
+        """Hand an HTTP request to the callback of a provider; raise ``UsageError`` when it has none."""
+        return self._sent_messages().callback(provider, request)
+
+    def update_messages(self) -> None:
+        """Have providers rewrite what they sent about tickets that have changed since; to be called again and again."""
+        self._sent_messages().update()
+
+    def _sent_messages(self) -> Messages:
+        from gert_core.hosting.messages import Messages
+
+        with self._deciding:
+            if self._messages is None:
+                self._messages = Messages(self._site, decide=self.decide, actor=self.actor)
+            return self._messages
+
+    def _own(
+        self, entry: TicketEntry, approved: bool, approver: str, evidence: str | None, reason: str | None
+    ) -> ApprovalResponse:
+        refuse_secrets(entry.run, reason or "", approver, self._site.environ)
+        return inbox.respond(
+            entry,
+            approved=approved,
+            approver=approver,
+            reason=reason,
+            evidence=evidence,
+            environ=self._site.environ,
+            schemes=self._site.registry.signature_scheme,
+        )
+
+    def _bridged(
+        self,
+        entry: TicketEntry,
+        approved: bool,
+        identity: Mapping[str, str],
+        evidence: str | None,
+        reason: str | None,
+    ) -> ApprovalResponse:
+        from gert_core.approvals.bridged import answer_for
+        from gert_core.hosting.bridges import bridge_key
+
+        refuse_secrets(entry.run, reason or "", "", self._site.environ)
+        known = self._site.known()
+        return answer_for(
+            entry,
+            approved=approved,
+            identity=identity,
+            evidence=evidence,
+            reason=reason,
+            known=replace(known, schemes=self._site.registry.signature_scheme),
+            key=bridge_key(self._site.environ, identity.get("provider") or ""),
+        )
+
+
+__all__ = ["Deciding"]
