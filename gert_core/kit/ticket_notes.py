@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from gert_core.api.stores import StoredRun
 
 TICKET_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+"""What the id of a ticket may be: it becomes part of names of blobs."""
 TICKETS: Final = "tickets/"
+"""Where the blobs of tickets are."""
 REFUSALS: Final = 20
 """How many refused answers are kept of one person and ticket."""
 COMMENTS: Final = 200
