@@ -114,7 +114,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
-    """Speed, as ratios; never part of the tests. `-- --wheels` measures how gert starts as users install it."""
+    """Speed, as ratios; never part of the tests. `-- --wheels` measures starts and lists as users install gert."""
     if "--wheels" in session.posargs:
         build(session)
         place = ROOT / ".nox" / "bench-wheels"
@@ -124,6 +124,7 @@ def bench(session: nox.Session) -> None:
         session.run(*uv, *install, "gert[tools]")
         others = [word for word in session.posargs if word != "--wheels"]
         session.run(sys.executable, "tests/bench/bench_speed.py", "--installed", str(place), *others)
+        session.run(sys.executable, "tests/bench/bench_outcomes.py", "--installed", str(place))
         return
     for script in sorted(Path("tests/bench").glob("bench_*.py")):
         session.run(sys.executable, str(script), *session.posargs)

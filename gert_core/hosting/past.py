@@ -14,7 +14,7 @@ from gert_core.kit.run_rows import MOVED, UNREADABLE, matcher
 from gert_core.stores.directory import DirectoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from gert_core.api.stores import RunStore
@@ -54,14 +54,14 @@ class PastRuns:
         for row in self._kept(query):
             if files:
                 seen.add(row.run_id)
-            if _wanted(row, asked):
+            if row.status != MOVED and (row.problem is not None or asked(row)):
                 yield row
         for path in files:
             row = self._of_file(path)
             if row.run_id not in seen:
                 seen.add(row.run_id)
                 self._files[row.run_id] = path
-                if _wanted(row, asked):
+                if row.problem is not None or asked(row):  # a file is not moved
                     yield row
 
     def steps(self, run_id: str) -> list[PastStep]:
@@ -130,10 +130,6 @@ def _files(directory: Path | None) -> list[Path]:
         return sorted(path for path in directory.iterdir() if path.suffix == _SUFFIX and not path.name.startswith("."))
     except OSError:
         return []
-
-
-def _wanted(row: RunRow, asked: Callable[[RunRow], bool]) -> bool:
-    return row.status != MOVED and (row.problem is not None or asked(row))
 
 
 __all__ = ["PastRuns", "PastStep"]

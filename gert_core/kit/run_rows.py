@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -147,21 +148,28 @@ def matches(row: RunRow, query: RunQuery) -> bool:
 def matcher(query: RunQuery) -> Callable[[RunRow], bool]:
     """Return ``matches`` for one query and many rows, which looks only at what is asked for."""
     names = ("runbook", "tenant", "outcome", "code", "mode", "actor")
-    equal = tuple((name, wanted) for name in names if (wanted := getattr(query, name)) is not None)
+    equal = {name: wanted for name in names if (wanted := getattr(query, name)) is not None}
+    get = attrgetter(*equal) if equal else None
+    values = tuple(equal.values()) if len(equal) > 1 else next(iter(equal.values()), None)
     status, active, since, until = query.status, query.active, query.since, query.until
+    if not equal and not status and active is None and since is None and until is None:
+        return _any_row
 
     def wanted_row(row: RunRow) -> bool:
         if status and row.status not in status:
             return False
         if active is not None and active != (row.status in ACTIVE):
             return False
-        for name, wanted in equal:
-            if wanted != getattr(row, name):
-                return False
+        if get is not None and get(row) != values:
+            return False
         started = row.started or ""
         return (since is None or started >= since) and (until is None or started < until)
 
     return wanted_row
+
+
+def _any_row(_row: RunRow) -> bool:
+    return True
 
 
 __all__ = [

@@ -60,6 +60,8 @@ def duration_text(seconds: float) -> str:
 
 def recorded_seconds(text: object) -> float | None:
     """Return the seconds of a time as traces have it (``1.804s``); None for what is not one, such as ``inf``."""
+    if text is None:
+        return None
     try:
         seconds = float(str(text).removesuffix("s"))
     except ValueError:

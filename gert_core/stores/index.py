@@ -11,13 +11,12 @@ import os
 import stat
 import time
 from contextlib import suppress
-from os import lstat
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from msgspec import MsgspecError, Struct
 from msgspec import json as msgspec_json
-from msgspec.structs import asdict
+from msgspec.structs import astuple
 
 from gert_core.api.store_records import RunRow
 from gert_core.kit.files import MIB, UnreadableError, read_file_info
@@ -29,13 +28,11 @@ if TYPE_CHECKING:
 
 FILE: Final = ".index.jsonl"
 """The name of the index in the directory of runs; no run can have it, because it begins with a dot."""
-FORMAT: Final = 2
+FORMAT: Final = 3
 _LIMIT: Final = 512 * MIB
 _FRESH: Final = 100_000_000
 """Nanoseconds in which a file may change again without another time of change."""
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_USUAL: Final = asdict(RunRow(run_id=""))
-"""What a row has unless something else is said."""
 _STALE: Final = 1000
 """The number of rows without a use from which the file is written anew."""
 
@@ -54,11 +51,15 @@ class Stamp(Struct, frozen=True, array_like=True, gc=False):
         return time.time_ns() - self.trace[3] < _FRESH
 
 
+class _Row(RunRow, frozen=True, kw_only=True, array_like=True):
+    """A row whose line has only values, which is read in less time; the head of its group has the names of them."""
+
+
 class _Entry(Struct, frozen=True, array_like=True, gc=False):
     """One line: a run's row and what it was made from."""
 
     stamp: Stamp
-    row: RunRow
+    row: _Row
 
     def __post_init__(self) -> None:
         if self.row.blocked_on:
@@ -66,13 +67,14 @@ class _Entry(Struct, frozen=True, array_like=True, gc=False):
 
 
 class _Head(Struct, frozen=True, kw_only=True):
-    """The line in front of lines that were written together: how many bytes they have, and their checksum.
+    """The line in front of lines that were written together: their fields, how many bytes they have, their checksum.
 
-    It tells what was damaged; who may tell of a run is decided by the owner of the file. A digest takes longer, and
-    loading the library for it a thirtieth of the time of a list of 10,000 runs.
+    The checksum tells what was damaged; who may tell of a run is decided by the owner of the file. A digest takes
+    longer, and loading the library for it a thirtieth of the time of a list of 10,000 runs.
     """
 
     format: int
+    fields: tuple[str, ...]
     size: int
     checksum: int
 
@@ -94,19 +96,11 @@ class Index:
         with suppress(OSError, UnreadableError):
             self._read()
 
-    def row(self, run_id: str, directory: str) -> RunRow | None:
-        """Return the row of a run if it was made from the files that its directory has now."""
-        if (entry := self._entries.get(run_id)) is None:
+    def row(self, run_id: str, place: int) -> RunRow | None:
+        """Return the row of a run if it was made from the files that its directory has now; see ``stamp_of``."""
+        if (entry := self._entries.get(run_id)) is None or entry.stamp != stamp_of(run_id, place):
             return None
         stamp = entry.stamp
-        try:
-            trace = lstat(f"{directory}/trace.jsonl")
-        except OSError:
-            return None
-        if stamp.trace != _file(trace) or stamp.owner != trace.st_uid or stamp.group != trace.st_gid:
-            return None
-        if stamp.meta != _meta(directory):
-            return None
         if self._owner != stamp.owner and not (self._shared and self._group == stamp.group):
             return None  # the user who wrote the index could not have written the trace
         self._used.add(run_id)
@@ -115,7 +109,7 @@ class Index:
     def add(self, row: RunRow, stamp: Stamp) -> None:
         """Remember the row of a run that has ended; not one with text that is not Unicode."""
         with suppress(ValueError):
-            self._new[row.run_id] = _line(_Entry(stamp, row))
+            self._new[row.run_id] = _line(stamp, row)
 
     def save(self, *, complete: bool) -> None:
         """Write what was added; where that is impossible, the runs are folded again next time.
@@ -131,7 +125,9 @@ class Index:
                 self._append(_pack(self._new.values()))
             else:
                 kept = {
-                    name: _line(entry) for name, entry in self._entries.items() if not complete or name in self._used
+                    name: _line(entry.stamp, entry.row)
+                    for name, entry in self._entries.items()
+                    if not complete or name in self._used
                 }
                 self._replace(_pack((kept | self._new).values()))
 
@@ -157,7 +153,9 @@ class Index:
                 head = msgspec_json.decode(view[position : begin - 1], type=_Head)
                 end = begin + head.size
                 part = view[begin:end]
-                if head.format != FORMAT or not 0 < head.size == len(part) or crc32(part) != head.checksum:
+                if head.format != FORMAT or head.fields != RunRow.__struct_fields__:
+                    return False
+                if not 0 < head.size == len(part) or crc32(part) != head.checksum:
                     return False
                 self._entries.update((entry.row.run_id, entry) for entry in decoder.decode_lines(part))
             except (ValueError, MsgspecError, RecursionError):
@@ -189,35 +187,31 @@ class Index:
             raise
 
 
-def stamp_of(directory: str) -> Stamp | None:
-    """Return which files a run has now; None when its trace is not in its directory."""
+def stamp_of(run_id: str, place: int) -> Stamp | None:
+    """Return which files a run has now; None when its trace is not in its directory.
+
+    ``place`` is the open directory of runs: from there files are found in less time than by whole paths.
+    """
     try:
-        trace = lstat(f"{directory}/trace.jsonl")
+        trace = os.stat(f"{run_id}/trace.jsonl", dir_fd=place, follow_symlinks=False)
     except OSError:
         return None
-    return Stamp(_file(trace), _meta(directory), trace.st_uid, trace.st_gid)
-
-
-def _meta(directory: str) -> tuple[int, int, int, int] | None:
+    known = (trace.st_ino, trace.st_size, trace.st_mtime_ns, trace.st_ctime_ns)
     try:
-        return _file(lstat(f"{directory}/meta.json"))
+        meta = os.stat(f"{run_id}/meta.json", dir_fd=place, follow_symlinks=False)
     except OSError:
-        return None
+        return Stamp(known, None, trace.st_uid, trace.st_gid)
+    other = (meta.st_ino, meta.st_size, meta.st_mtime_ns, meta.st_ctime_ns)
+    return Stamp(known, other, trace.st_uid, trace.st_gid)
 
 
-def _file(info: os.stat_result) -> tuple[int, int, int, int]:
-    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
-
-
-def _line(entry: _Entry) -> bytes:
-    """Return the line of an entry; what most rows have is left out, which is read in less time."""
-    row = {name: value for name, usual in _USUAL.items() if (value := getattr(entry.row, name)) != usual}
-    return msgspec_json.encode((entry.stamp, row)) + b"\n"
+def _line(stamp: Stamp, row: RunRow) -> bytes:
+    return msgspec_json.encode((stamp, astuple(row))) + b"\n"
 
 
 def _pack(lines: Iterable[bytes]) -> bytes:
     part = b"".join(lines)
-    head = _Head(format=FORMAT, size=len(part), checksum=crc32(part))
+    head = _Head(format=FORMAT, fields=RunRow.__struct_fields__, size=len(part), checksum=crc32(part))
     return msgspec_json.encode(head) + b"\n" + part
 
 

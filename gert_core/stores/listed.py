@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 
 def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
     """Yield the rows of the runs under ``root`` that are asked for, newest first; runs that ended by their index."""
-    index, place, left = Index(root), os.fspath(root), query.limit
+    try:
+        place = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise _not_listed(root, error) from None
+    index, left = Index(root), query.limit
     complete, skipping, wanted = False, query.before is not None, matcher(query)
     try:
         for name in newest_first(root):
             if skipping:
                 skipping = name != query.before
                 continue
-            path = f"{place}/{name}"
-            if (row := index.row(name, path)) is None:
-                row = _new_row(index, root, path, name)
+            if (row := index.row(name, place)) is None:
+                row = _new_row(index, root, name, place)
             if not wanted(row):
                 continue
             yield row
@@ -37,26 +42,27 @@ def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
                 return
         complete = query.before is None
     finally:
+        os.close(place)
         index.save(complete=complete)
 
 
-def _new_row(index: Index, root: Path, path: str, name: str) -> RunRow:
+def _new_row(index: Index, root: Path, name: str, place: int) -> RunRow:
     """Make the row of a run that the index does not have; only this needs what reads traces."""
     from gert_core.runs.listing import run_info
     from gert_core.runs.rows import row_of
     from gert_core.stores.directory import DirectoryRun
     from gert_core.stores.quick_rows import row_of_directory
 
-    stamp = stamp_of(path)
+    stamp = stamp_of(name, place)
     if stamp is not None and (quick := row_of_directory(root / name)) is not None:
-        if not stamp.fresh and stamp == stamp_of(path):
+        if not stamp.fresh and stamp == stamp_of(name, place):
             index.add(quick, stamp)
         return quick
     info = run_info(DirectoryRun(root / name))
     row = row_of(info)
     over = info.state is not None and (info.state.over or row.status == MOVED)
     ended = over and not info.live and info.trace == root / name / "trace.jsonl"
-    if ended and stamp is not None and not stamp.fresh and stamp == stamp_of(path):
+    if ended and stamp is not None and not stamp.fresh and stamp == stamp_of(name, place):
         index.add(row, stamp)
     return row
 
@@ -69,7 +75,7 @@ def newest_first(root: Path) -> Iterator[str]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise RunError(f"{root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
+        raise _not_listed(root, error) from None
     # No character of an id is smaller than the dash behind its second, so that ids of one second stay together.
     known = sorted(filter(is_run_id, names), reverse=True)
     seconds = [name.partition("-")[0] for name in known]
@@ -83,6 +89,10 @@ def newest_first(root: Path) -> Iterator[str]:
         else:
             yield from sorted(known[begin:end], key=lambda name: (_written(root / name), name), reverse=True)
         begin = end
+
+
+def _not_listed(root: Path, error: OSError) -> RunError:
+    return RunError(f"{root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY)
 
 
 def _written(path: Path) -> int:

@@ -1,7 +1,8 @@
-"""Measures ``gert outcomes`` over many runs of a directory: the first time, again, with its steps, and as a page.
+"""Measures ``gert outcomes`` and ``gert runs list`` over many runs of a directory.
 
 Runs are written without the engine; each has one step. Wall time and processor time of whole commands, the best and the
-median of several rounds: ``bench_outcomes.py [--runs N] [--rounds N]``.
+median of several rounds: ``bench_outcomes.py [--runs N] [--rounds N] [--installed DIR]``. A checkout that is installed
+in place starts slower than what users have: ``--installed`` measures the gert of a virtual environment.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from many_runs import write_runs
+from workloads import gert_script
 
-LIMITS = {"the first time": 3.0, "again": 0.3}
+LIMITS = {"outcomes of {} runs, the first time": 3.0, "outcomes of {} runs, again": 0.3}
 
 
-def command(place: Path, *words: str) -> tuple[float, float]:
-    """Run ``gert outcomes``; return its wall time and its processor time."""
+def command(gert: Path, place: Path, *words: str) -> tuple[float, float]:
+    """Run ``gert`` with words; return its wall time and its processor time."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    argv = [sys.executable, "-m", "gert_core", "outcomes", *words]
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)
+    subprocess.run([gert, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -43,30 +44,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--installed", type=Path, metavar="DIR", help="the gert of this virtual environment")
     options = parser.parse_args()
+    gert = gert_script() if options.installed is None else options.installed.resolve() / "bin" / "gert"
     with tempfile.TemporaryDirectory(prefix="gert-bench-") as directory:
         place = Path(directory)
         root = place / "runs"
         write_runs(root, options.runs)
-        command(place)
+        command(gert, place, "outcomes")
         taken: dict[str, list[tuple[float, float]]] = {}
         for _ in range(options.rounds):
             forget(root, states=False)
             for what, words in (
-                ("the first time", []),
-                ("again", []),
-                ("again, --since 7d", ["--since", "7d"]),
-                ("again, --html", ["--html", "page.html"]),
+                ("outcomes of {} runs, the first time", ["outcomes"]),
+                ("outcomes of {} runs, again", ["outcomes"]),
+                ("outcomes of {} runs, again, --since 7d", ["outcomes", "--since", "7d"]),
+                ("outcomes of {} runs, again, --html", ["outcomes", "--html", "page.html"]),
+                ("runs list of {} runs, again", ["runs", "list"]),
             ):
-                taken.setdefault(what, []).append(command(place, *words))
+                taken.setdefault(what, []).append(command(gert, place, *words))
         forget(root, states=True)
-        for what in ("--steps, the first time", "--steps, again"):
-            taken[what] = [command(place, "--steps")]
+        for what in ("outcomes of {} runs, --steps, the first time", "outcomes of {} runs, --steps, again"):
+            taken[what] = [command(gert, place, "outcomes", "--steps")]
         for what, found in taken.items():
             limit = f" (at most {LIMITS[what]} s)" if what in LIMITS else ""
             walls, cpus = ([one[index] for one in found] for index in (0, 1))
             print(
-                f"gert outcomes of {options.runs} runs, {what}: {min(walls):.2f} s{limit}, median {median(walls):.2f} s; "
+                f"gert {what.format(options.runs)}: {min(walls):.2f} s{limit}, median {median(walls):.2f} s; "
                 f"processor {min(cpus):.2f} s, median {median(cpus):.2f} s"
             )
 

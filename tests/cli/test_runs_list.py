@@ -148,8 +148,8 @@ def test_the_index_has_the_runs_that_ended_and_may_be_deleted(gert, tmp_path):
     before = answers(gert)
     assert index.stat().st_mode & 0o777 == 0o600
     head, *lines = index.read_text().splitlines()
-    assert json.loads(head)["format"] == 2
-    assert sorted(json.loads(line)[1]["run_id"].split("-")[1] for line in lines) == sorted(ENDINGS)
+    assert (json.loads(head)["format"], json.loads(head)["fields"][0]) == (3, "run_id")
+    assert sorted(json.loads(line)[1][0].split("-")[1] for line in lines) == sorted(ENDINGS)
     assert answers(gert) == before
     index.unlink()
     assert answers(gert) == before
@@ -203,8 +203,8 @@ def test_the_index_of_another_directory_is_not_believed(gert, tmp_path):
 def test_an_index_that_others_may_have_written_is_not_believed(gert, tmp_path, kind):
     before = answers(gert)
     index = tmp_path / "runs" / INDEX
-    lies = index.read_bytes().replace(b'"outcome":"resolved"', b'"outcome":"rubbish!"')
-    lies = _signed(lies.partition(b"\n")[2])
+    head, _, rows = index.read_bytes().partition(b"\n")
+    lies = _signed(head, rows.replace(b'"resolved"', b'"rubbish!"'))
     index.unlink()
     if kind == "directory":
         index.mkdir()
@@ -224,15 +224,30 @@ def test_an_index_that_others_may_have_written_is_not_believed(gert, tmp_path, k
         assert (tmp_path / "lies").read_bytes() == lies, "nothing is written through a link"
 
 
-def _signed(rows: bytes) -> bytes:
-    head = {"format": 2, "size": len(rows), "checksum": crc32(rows)}
-    return json.dumps(head).encode() + b"\n" + rows
+def _signed(head: bytes, rows: bytes, **changes: object) -> bytes:
+    changed = {**json.loads(head), "size": len(rows), "checksum": crc32(rows), **changes}
+    return json.dumps(changed).encode() + b"\n" + rows
+
+
+def test_an_index_of_another_gert_with_other_fields_is_not_believed(gert, tmp_path):
+    before = answers(gert)
+    index = tmp_path / "runs" / INDEX
+    head, _, rows = index.read_bytes().partition(b"\n")
+    names = json.loads(head)["fields"]
+    status, outcome = names.index("status"), names.index("outcome")
+    names[status], names[outcome] = names[outcome], names[status]
+    for changes in ({"fields": names}, {"fields": names[:-1]}, {"format": 2}):
+        index.write_bytes(_signed(head, rows.replace(b'"resolved"', b'"rubbish!"'), **changes))
+        assert answers(gert) == before
+    index.write_bytes(_signed(head, rows.replace(b'"resolved"', b'"rubbish!"')))
+    assert answers(gert) != before, "the same with the fields of this one is believed"
 
 
 def test_a_damaged_index_is_written_anew(gert, tmp_path):
     index = tmp_path / "runs" / INDEX
     before = answers(gert)
     whole = index.read_bytes()
+    head = whole.partition(b"\n")[0]
     step = max(1, len(whole) // 25)
     damaged = [whole[:at] for at in range(0, len(whole), step)]
     damaged += [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(0, len(whole), step)]
@@ -244,9 +259,9 @@ def test_a_damaged_index_is_written_anew(gert, tmp_path):
         b"\0" * 10_000,
         whole + b"{",
         whole + whole[:50],
-        _signed(b"[[]]\n"),
+        _signed(head, b"[[]]\n"),
     ]
-    damaged += [whole.replace(b'"format":1', b'"format":2'), whole.replace(b'"size":', b'"size":-'), _signed(b"")]
+    damaged += [whole.replace(b'"format":3', b'"format":4'), whole.replace(b'"size":', b'"size":-'), _signed(head, b"")]
     for data in damaged:
         index.write_bytes(data)
         rows = gert("runs", "list", "--json").document["runs"]

@@ -25,6 +25,7 @@ ALLOWED = {
     "gert_core.stores.imports": "new files below a directory that gets its name last",
     "gert_core.stores.index": "the index, which is written; reading goes through the reader",
     "gert_core.stores.ledger": "the ledger, which is locked while it is read and written",
+    "gert_core.stores.listed": "the directory of runs, from which their files are looked at",
     "gert_core.stores.lock": "the lock of a run",
     "gert_core.stores.removal": "the directory of a run that is being deleted",
     "gert_core.stores.ticket_hints": "hints, which are written; reading goes through the reader",

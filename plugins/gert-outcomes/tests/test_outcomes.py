@@ -83,6 +83,18 @@ def test_a_trend_has_a_character_for_each_day_and_is_as_high_as_the_most(project
     assert part["trend"][0]["from"] == f"{noon - DAY * 3:%Y-%m-%dT00:00:00Z}"
 
 
+def test_runs_of_one_day_are_counted_in_their_hours(project):
+    day = datetime.now(UTC).replace(hour=0, minute=0, second=0) - DAY
+    for hour, minute, outcome in ((1, 5, "resolved"), (1, 50, "escalated"), (3, 0, "resolved"), (3, 59, "resolved")):
+        project.run(outcome, began=day + timedelta(hours=hour, minutes=minute))
+    (part,) = project("--json").document["runbooks"]
+    assert [(bucket["from"][11:16], bucket["counts"]) for bucket in part["trend"]] == [
+        ("01:00", {"resolved": 1, "escalated": 1}),
+        ("02:00", {}),
+        ("03:00", {"resolved": 2}),
+    ]
+
+
 def test_the_document(project):
     project.run("resolved", "a", duration=1)
     project.run("resolved", "a", duration=3, waited=60)

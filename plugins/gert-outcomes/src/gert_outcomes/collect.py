@@ -21,41 +21,89 @@ if TYPE_CHECKING:
     from gert_core.api.store_records import RunRow
     from gert_core.hosting.past import PastStep
     from gert_outcomes.command import OutcomesOptions
-    from gert_outcomes.summary import Times
 
 _NOBODY: Final = "unknown"
+_HOUR: Final = 13
+"""The length of the beginning of a moment that names its hour; no bucket of a trend is smaller."""
 _NEAR: Final = 3
 """How many names a message lists."""
 
 
-class _Run:
-    """A run, when it began, and the seconds that it took and waited, where they are known."""
+class _End:
+    """The runs of a part that ended alike: in which hours they began, and the seconds that they took and waited.
 
-    __slots__ = ("began", "duration", "row", "waited")
+    Nothing is kept for each run but what its times and its steps need: there may be many.
+    """
 
-    def __init__(self, row: RunRow, began: datetime) -> None:
-        self.row = row
-        self.began = began
-        self.duration = None if row.finished is None else recorded_seconds(row.duration)
-        self.waited = recorded_seconds(row.waited)
+    __slots__ = ("category", "code", "durations", "hours", "runs", "status", "waits")
+
+    def __init__(self, status: str, category: str | None, code: str) -> None:
+        self.status = status
+        self.category = category
+        self.code = code
+        self.hours: dict[str, int] = {}
+        """How many began in each hour; the key is the beginning of the moment as the trace has it."""
+        self.durations: list[float] = []
+        self.waits: list[float] = []
+        self.runs: list[str] = []
+
+    @property
+    def kind(self) -> str:
+        """The category, or the status of a run without an outcome."""
+        return self.category or self.status
+
+
+class _Runs:
+    """The runs that are asked for: their ends by part, and one of the moments of each hour in which any began."""
+
+    def __init__(self, by: str) -> None:
+        self.parts: dict[str, list[_End]] = {}
+        self.moments: dict[str, datetime] = {}
+        self.problems: list[dict[str, str]] = []
+        self._by = by
+
+    def read(self, rows: Iterable[RunRow], since: str | None) -> None:
+        """Count all rows; one that does not tell enough is a problem."""
+        found: dict[tuple[str, str, str | None, str], _End] = {}
+        moments = self.moments
+        for row in rows:
+            began = started_at(row.started)
+            if row.problem is not None or began is None or row.started is None:
+                if not _before(row.run_id, since):
+                    told = row.problem or "it is not known when it began"
+                    self.problems.append({"run_id": row.run_id, "problem": told})
+                continue
+            hour = row.started[:_HOUR]
+            if hour not in moments:
+                moments[hour] = began
+            key = (self._part(row, began), row.status, row.outcome, row.code or "")
+            if (end := found.get(key)) is None:
+                end = found[key] = _End(*key[1:])
+                self.parts.setdefault(key[0], []).append(end)
+            end.hours[hour] = end.hours.get(hour, 0) + 1
+            end.runs.append(row.run_id)
+            if row.finished is not None and (seconds := recorded_seconds(row.duration)) is not None:
+                end.durations.append(seconds)
+            if (waited := recorded_seconds(row.waited)) is not None:
+                end.waits.append(waited)
+
+    def _part(self, row: RunRow, began: datetime) -> str:
+        if self._by == "runbook":
+            return row.runbook
+        if self._by == "actor":
+            return row.actor or _NOBODY
+        return day_of(began) if self._by == "day" else week_of(began)
 
 
 def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) -> OutcomeReport:
     """Return what the runs came to that are asked for; raise ``UsageError`` for a runbook that no run is of."""
     since = None if wanted.since is None else moment(wanted.since, what="--since")
-    past = PastRuns(store, traces=traces)
-    runs: list[_Run] = []
-    problems: list[dict[str, str]] = []
-    for row in past.rows(RunQuery(mode="real", runbook=wanted.runbook, since=since)):
-        began = started_at(row.started)
-        if row.problem is None and began is not None:
-            runs.append(_Run(row, began))
-        elif not _before(row.run_id, since):
-            problems.append({"run_id": row.run_id, "problem": row.problem or "it is not known when it began"})
-    if wanted.runbook is not None and not runs:
+    past, runs = PastRuns(store, traces=traces), _Runs(wanted.by)
+    runs.read(past.rows(RunQuery(mode="real", runbook=wanted.runbook, since=since)), since)
+    if wanted.runbook is not None and not runs.parts:
         _check_name(wanted.runbook, past)
     now = datetime.now(UTC)
-    steps = _steps(past, runs, problems) if wanted.steps else None
+    steps = _steps(past, runs) if wanted.steps else None
     return OutcomeReport(
         by=wanted.by,
         period=period_words(wanted.since),
@@ -63,102 +111,89 @@ def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) ->
         place=store.place,
         made=f"{now:%Y-%m-%d %H:%M} UTC",
         parts=_parts(runs, wanted, steps, begin=started_at(since), end=now),
-        problems=problems,
+        problems=runs.problems,
     )
 
 
 def _parts(
-    runs: Sequence[_Run],
+    runs: _Runs,
     wanted: OutcomesOptions,
     steps: Mapping[str, Sequence[PastStep]] | None,
     *,
     begin: datetime | None,
     end: datetime,
 ) -> list[Part]:
-    found: dict[str, list[_Run]] = {}
-    for run in runs:
-        found.setdefault(_name(run, wanted.by), []).append(run)
+    parts = runs.parts
     if wanted.by in ("day", "week"):
-        return [_part(name, found[name], wanted, steps) for name in sorted(found)]
+        made = []
+        for name in sorted(parts):
+            moments = [runs.moments[hour] for found in parts[name] for hour in found.hours]
+            made.append(_part(name, parts[name], runs.moments, Division(min(moments), max(moments)), wanted, steps))
+        return made
     # One division for all parts: their trends can be compared.
-    moments = [run.began for run in runs] or [end]
+    moments = list(runs.moments.values()) or [end]
     division = Division(begin or min(moments), max(moments) if begin is None else max(*moments, end))
-    order = sorted(found, key=lambda name: (-len(found[name]), name))
-    return [_part(name, found[name], wanted, steps, division) for name in order]
-
-
-def _name(run: _Run, by: str) -> str:
-    if by == "runbook":
-        return run.row.runbook
-    if by == "actor":
-        return run.row.actor or _NOBODY
-    return day_of(run.began) if by == "day" else week_of(run.began)
+    order = sorted(parts, key=lambda name: (-sum(len(found.runs) for found in parts[name]), name))
+    return [_part(name, parts[name], runs.moments, division, wanted, steps) for name in order]
 
 
 def _part(
     name: str,
-    runs: Sequence[_Run],
+    ends: Sequence[_End],
+    moments: Mapping[str, datetime],
+    division: Division,
     wanted: OutcomesOptions,
     steps: Mapping[str, Sequence[PastStep]] | None,
-    division: Division | None = None,
 ) -> Part:
-    executed = None if steps is None else [step for run in runs for step in steps.get(run.row.run_id, ())]
+    executed = None
+    if steps is not None:
+        executed = [step for end in ends for run_id in end.runs for step in steps.get(run_id, ())]
     return Part(
         name=name,
-        runs=len(runs),
-        ends=_ends(runs, timed=wanted.form == "csv"),
-        trend=_trend(runs, division),
-        duration=_durations(runs),
-        waiting=_waits(runs),
+        runs=sum(len(end.runs) for end in ends),
+        ends=_counts(ends, timed=wanted.form == "csv"),
+        trend=_trend(ends, moments, division),
+        duration=times_of([seconds for end in ends for seconds in end.durations]),
+        waiting=times_of([seconds for end in ends for seconds in end.waits]),
         steps=None if executed is None else _rates(executed),
     )
 
 
-def _ends(runs: Iterable[_Run], *, timed: bool) -> list[OutcomeCount]:
-    found: dict[tuple[str, str | None, str], list[_Run]] = {}
-    for run in runs:
-        row = run.row
-        found.setdefault((row.status, row.outcome, row.code or ""), []).append(run)
-    ends = [
+def _counts(ends: Iterable[_End], *, timed: bool) -> list[OutcomeCount]:
+    counts = [
         OutcomeCount(
-            status=status,
-            category=category,
-            code=code,
-            count=len(same),
-            duration=_durations(same) if timed else None,
-            waiting=_waits(same) if timed else None,
+            status=end.status,
+            category=end.category,
+            code=end.code,
+            count=len(end.runs),
+            duration=times_of(end.durations) if timed else None,
+            waiting=times_of(end.waits) if timed else None,
         )
-        for (status, category, code), same in found.items()
+        for end in ends
     ]
-    return sorted(ends, key=lambda end: (-end.count, end.status, end.category or "", end.code))
+    return sorted(counts, key=lambda end: (-end.count, end.status, end.category or "", end.code))
 
 
-def _trend(runs: Sequence[_Run], division: Division | None) -> list[TrendBucket]:
-    if division is None:
-        moments = [run.began for run in runs]
-        division = Division(min(moments), max(moments))
+def _trend(ends: Iterable[_End], moments: Mapping[str, datetime], division: Division) -> list[TrendBucket]:
     counts: list[dict[str, int]] = [{} for _ in range(division.count)]
-    numbers: dict[str, int] = {}
-    for run in runs:
-        hour = (run.row.started or "")[:13]  # no bucket is smaller
-        if (number := numbers.get(hour)) is None:
-            number = numbers[hour] = division.at(run.began)
-        bucket, kind = counts[number], run.row.outcome or run.row.status
-        bucket[kind] = bucket.get(kind, 0) + 1
+    for end in ends:
+        for hour, count in end.hours.items():
+            bucket = counts[division.at(moments[hour])]
+            bucket[end.kind] = bucket.get(end.kind, 0) + count
     return [
         TrendBucket(begin=begin, label=label, counts=bucket)
         for (begin, label), bucket in zip(division.begins(), counts, strict=True)
     ]
 
 
-def _steps(past: PastRuns, runs: Sequence[_Run], problems: list[dict[str, str]]) -> dict[str, list[PastStep]]:
+def _steps(past: PastRuns, runs: _Runs) -> dict[str, list[PastStep]]:
     """Return the steps of all runs; a run that was removed meanwhile or cannot be read whole has none."""
     found = {}
-    for run in runs:
+    for run_id in (run_id for ends in runs.parts.values() for end in ends for run_id in end.runs):
         try:
-            found[run.row.run_id] = past.steps(run.row.run_id)
+            found[run_id] = past.steps(run_id)
         except RunError as error:
-            problems.append({"run_id": run.row.run_id, "problem": f"its steps cannot be read: {error.message}"})
+            runs.problems.append({"run_id": run_id, "problem": f"its steps cannot be read: {error.message}"})
     return found
 
 
@@ -178,14 +213,6 @@ def _rates(steps: Iterable[PastStep]) -> list[StepRate]:
         for (name, type_), same in found.items()
     ]
     return sorted(rates, key=lambda rate: (-rate.rate, -rate.failures, -rate.runs, rate.step))
-
-
-def _durations(runs: Iterable[_Run]) -> Times | None:
-    return times_of([run.duration for run in runs if run.duration is not None])
-
-
-def _waits(runs: Iterable[_Run]) -> Times | None:
-    return times_of([run.waited for run in runs if run.waited is not None])
 
 
 def _known(texts: Iterable[str | None]) -> list[float]:
