@@ -111,8 +111,7 @@ def pages() -> Iterator[tuple[str, str]]:
             (root / "restart").touch()
             seen.end()
             yield "failed.svg", picture(seen, "A run that failed ends with what to do next", start="✗ Run failed")
-    if "--check" not in sys.argv or os.environ.get("GERT_FUZZ"):  # a whole app, which a busy machine draws late
-        yield from incident(environ)
+    yield from incident(environ)
 
 
 def incident(environ: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -179,7 +179,7 @@ def test_a_manual_step_is_confirmed_with_enter_and_can_be_rejected(lab):
         await seen.press("enter")
         await seen.until("And again.")
         await seen.press("ctrl+r")
-        await seen.until("Reject this step")
+        await seen.until("Reject step again")
         await seen.type("smoke")
         await seen.press("enter")
         await seen.until("✗ again", "✗ Run failed [real]", "smoke")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,6 +40,8 @@ class GertApp(App[None]):
         """The mode of runs that are started next."""
         self.sessions: dict[str, RunSession] = {}
         """The runs that were started here, by their ids."""
+        self.broken: BaseException | None = None
+        """The unexpected error that ended the screen."""
 
     def on_mount(self) -> None:
         """Show the first screen: the list of runs, and over it what the command line asks for."""
@@ -109,8 +112,16 @@ class GertApp(App[None]):
     # -- what screens use ----------------------------------------------------------------------------------------
 
     def apart(self, work: Callable[[], None]) -> None:
-        """Do something that takes time in a thread of its own."""
-        threading.Thread(target=work, name="gert-tui", daemon=True).start()
+        """Do something that takes time in a thread of its own; an unexpected error of it is said."""
+
+        def guarded() -> None:
+            try:
+                work()
+            except Exception as error:  # a thread that dies would draw a traceback over the screen
+                told = f": {error}" if str(error) else ""
+                self.call_later(self.say, f"internal error: {type(error).__name__}{told}")
+
+        threading.Thread(target=guarded, name="gert-tui", daemon=True).start()
 
     def drawn(self, text: str) -> Text:
         """Return a text that is drawn as it is, with everything in it visible."""
@@ -125,6 +136,11 @@ class GertApp(App[None]):
         from gert_tui.screens.page import Page
 
         self.push_screen(Page(title, error_lines(error)))
+
+    def _fatal_error(self) -> None:
+        """End without the traceback and the values of variables that Textual would draw; the command line says it."""
+        self.broken = sys.exc_info()[1]
+        self._close_messages_no_wait()
 
     def toggle_mode(self) -> None:
         """Let the next runs be dry-runs, or real again."""

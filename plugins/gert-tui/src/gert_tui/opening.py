@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 def open_screen(wanted: TuiOptions, *, environ: Mapping[str, str]) -> int:
     """Show the screen until it is left, and return the exit code."""
+    for name in ("COLUMNS", "LINES"):  # the terminal itself says how large it is, also when that changes
+        os.environ.pop(name, None)
     actor = wanted.start.get("actor")
     with Host(environ=environ, actor=actor, **wanted.host) as host:
         if wanted.run is not None:
@@ -24,6 +27,8 @@ def open_screen(wanted: TuiOptions, *, environ: Mapping[str, str]) -> int:
         spelled = (getattr(sys.__stdout__, "encoding", "") or "").lower().replace("-", "")
         app = GertApp(host, wanted, look=UNICODE if spelled == "utf8" and not wanted.ascii else ASCII)
         app.run(mouse=wanted.mouse)
+        if app.broken is not None:
+            raise app.broken
         return app.return_code or 0
 
 

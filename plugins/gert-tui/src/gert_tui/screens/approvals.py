@@ -103,17 +103,16 @@ class ApprovalsScreen(GertScreen):
         app = self.gert
 
         def work() -> None:
-            found: list[tuple[TicketView, Mapping[str, Any] | None]] = []
             try:
-                found = [(ticket, ticket.since_last) for ticket in app.host.tickets()]
+                app.call_later(self._show, [(ticket, ticket.since_last) for ticket in app.host.tickets()])
             except GertError as error:
                 app.call_later(app.say, str(error.message))
-            app.call_later(self._show, found)
+            finally:
+                self._looking = False
 
         app.apart(work)
 
     def _show(self, found: list[tuple[TicketView, Mapping[str, Any] | None]]) -> None:
-        self._looking = False
         if not self.query(_Tickets) or len(self.query("#head, #request")) < 2:  # the screen was left meanwhile
             return
         view = self.query_one(_Tickets)

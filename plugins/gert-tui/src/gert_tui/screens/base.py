@@ -9,6 +9,7 @@ from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from gert_tui.widgets.fields import TextLine
 from gert_tui.widgets.rows import RowsView
 
 if TYPE_CHECKING:
@@ -23,10 +24,18 @@ SMALL: Final = (80, 24)
 TOO_SMALL: Final = "This terminal is too small for gert: make it 40 columns wide and 10 rows high, or more."
 
 
+HELP: Final = Binding("question_mark,f1", "help", "help: the keys that work here")
+"""F1 is for where a question mark is text."""
+
+
 class Roomy:
     """What a screen does on a tiny terminal: a sentence instead of it, and no key does anything but quit."""
 
     _kept: Widget | None = None
+    name_shown: ClassVar[str] = "a page"
+    """What its help is called."""
+    unlisted: ClassVar[tuple[str, ...]] = ()
+    """Keys of all screens that do nothing on this one."""
 
     def on_resize(self, event: events.Resize) -> None:
         """Choose how much is shown."""
@@ -52,12 +61,18 @@ class Roomy:
         """Let no key do what cannot be seen."""
         return action == "quit" or not cast("Screen[Any]", self).has_class("-tiny")
 
+    def action_help(self) -> None:
+        """Show the keys that work here."""
+        from gert_tui.screens.help import help_page
+
+        cast("Screen[Any]", self).app.push_screen(help_page(self))
+
 
 class GertScreen(Roomy, Screen[None]):
     """A screen with a line of keys at the bottom, help and search."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark", "help", "help: the keys that work here"),
+        HELP,
         Binding("slash", "search", "search"),
         Binding("n", "again(1)", "next place of what was searched for"),
         Binding("N", "again(-1)", "the place before"),
@@ -65,11 +80,8 @@ class GertScreen(Roomy, Screen[None]):
         Binding("escape", "back", "back"),
     ]
     KEYS: ClassVar[str] = "? help  q quit"
-    name_shown = "a page"
     seeks: ClassVar[str] = "search"
     """What the line of / does."""
-    unlisted: ClassVar[tuple[str, ...]] = ()
-    """Keys of all screens that do nothing on this one."""
 
     @property
     def gert(self) -> GertApp:
@@ -84,9 +96,7 @@ class GertScreen(Roomy, Screen[None]):
         """Yield the parts of the screen."""
         yield Static(TOO_SMALL, id="tiny", markup=False)
         yield from self.body()
-        search = Input(id="search", classes="body-line", placeholder=self.seeks, select_on_focus=False)
-        search.cursor_blink = False
-        yield search
+        yield TextLine(id="search", classes="body-line", placeholder=self.seeks)
         yield Static(self.KEYS, id="keys", markup=False)
 
     # -- search --------------------------------------------------------------------------------------------------
@@ -141,12 +151,6 @@ class GertScreen(Roomy, Screen[None]):
 
     # -- others --------------------------------------------------------------------------------------------------
 
-    def action_help(self) -> None:
-        """Show the keys that work here."""
-        from gert_tui.screens.help import help_page
-
-        self.app.push_screen(help_page(self))
-
     def action_runs(self) -> None:
         """Show the list of runs, which is below all screens."""
         while len(self.app.screen_stack) > 2:
@@ -158,4 +162,4 @@ class GertScreen(Roomy, Screen[None]):
             self.app.pop_screen()
 
 
-__all__ = ["TINY", "TOO_SMALL", "GertScreen", "Roomy"]
+__all__ = ["HELP", "TINY", "TOO_SMALL", "GertScreen", "Roomy"]

@@ -11,7 +11,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from gert_core.kit.escaping import wrap
-from gert_tui.screens.base import TOO_SMALL, Roomy
+from gert_tui.screens.base import HELP, TOO_SMALL, Roomy
+from gert_tui.widgets.fields import TextLine
 from gert_tui.widgets.rows import RowsView
 
 if TYPE_CHECKING:
@@ -69,20 +70,45 @@ class _Options(RowsView):
 
 
 class Dialog(Roomy, ModalScreen[Result]):
-    """A form over a screen: its lines scroll where there is little room, its title and buttons stay."""
+    """A form over a screen: its lines scroll where there is little room, its title, buttons and keys stay."""
 
-    KEPT: ClassVar[int] = 7
-    """How many rows are not the lines: the border, the title, what is wrong, the buttons."""
+    BINDINGS: ClassVar[list[BindingType]] = [HELP]
+    KEPT: ClassVar[int] = 8
+    """How many rows are not the lines: the border, the title, what is wrong, the buttons, the keys."""
+    KEYS: ClassVar[str] = ""
+
+    def __init__(self, title: str, lines: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._title, self._lines = title, lines
+
+    @property
+    def look(self) -> Look:
+        """The characters that things are drawn with."""
+        return cast("GertApp", self.app).look
 
     def compose(self) -> ComposeResult:
         """Yield the form, and the sentence that stands there instead of it on a tiny terminal."""
         yield Static(TOO_SMALL, id="tiny", markup=False)
         with Vertical(classes="dialog"):
-            yield from self.form()
+            yield Static(self.look.spell(self._title), classes="title", markup=False)
+            with VerticalScroll(classes="fields", can_focus=False):
+                for line in self._lines:
+                    yield Static(self.look.spell(line), markup=False)
+                yield from self.fields()
+            yield from self.below()
+            yield Static(self.KEYS, classes="keys", markup=False)
 
-    def form(self) -> ComposeResult:
-        """Yield what is in the form."""
-        raise NotImplementedError
+    def fields(self) -> ComposeResult:
+        """Yield what is filled in."""
+        yield from ()
+
+    def below(self) -> ComposeResult:
+        """Yield what does not scroll with the lines."""
+        yield from ()
+
+    def wrong(self, text: str) -> None:
+        """Say what is wrong with what was filled in."""
+        self.query_one(".wrong", Static).update(Text(self.look.spell(text)))
 
     def on_resize(self, event: events.Resize) -> None:
         """Give the lines what the rest leaves."""
@@ -99,19 +125,16 @@ class Choose(Dialog[int | None]):
         Binding("down,j", "move(1)", "down", priority=True),  # also before the list has the focus
         Binding("up,k", "move(-1)", "up", priority=True),
     ]
+    KEYS: ClassVar[str] = "Enter choose  Esc leave  ? help"
+    name_shown = "a choice"
 
     def __init__(self, title: str, lines: Sequence[str], options: Sequence[str]) -> None:
-        super().__init__()
-        self._title, self._lines, self._options = title, lines, options
+        super().__init__(title, lines)
+        self._options = options
 
-    def form(self) -> ComposeResult:
-        """Yield the question and the things."""
-        look = cast("GertApp", self.app).look
-        yield Static(look.spell(self._title), classes="title", markup=False)
-        with VerticalScroll(classes="fields", can_focus=False):
-            for line in self._lines:
-                yield Static(look.spell(line), markup=False)
-        yield _Options(self._options, look)
+    def below(self) -> ComposeResult:
+        """Yield the things."""
+        yield _Options(self._options, self.look)
 
     def on_rows_view_chosen(self, message: RowsView.Chosen) -> None:
         """Take what was clicked."""
@@ -141,6 +164,8 @@ class Fill(Dialog[dict[str, str] | None]):
         Binding("escape", "leave", "leave"),
         Binding("enter", "next", "next line", priority=True),  # before keys that are typed right behind it
     ]
+    KEYS: ClassVar[str] = "Enter next line  Esc leave  F1 help"
+    name_shown = "a form"
 
     def __init__(
         self,
@@ -152,22 +177,17 @@ class Fill(Dialog[dict[str, str] | None]):
         hidden: bool = False,
         check: Check | None = None,
     ) -> None:
-        super().__init__()
-        self._title, self._lines, self._fields = title, lines, fields
-        self._button, self._hidden, self._check = button, hidden, check
+        super().__init__(title, lines)
+        self._fields, self._button, self._hidden, self._check = fields, button, hidden, check
 
-    def form(self) -> ComposeResult:
-        """Yield the lines and the buttons."""
-        look = cast("GertApp", self.app).look
-        yield Static(look.spell(self._title), classes="title", markup=False)
-        with VerticalScroll(classes="fields", can_focus=False):
-            for line in self._lines:
-                yield Static(look.spell(line), markup=False)
-            for name, label, value in self._fields:
-                yield Static(look.spell(label), markup=False)
-                box = Input(value, id=f"field-{name}", password=self._hidden, select_on_focus=False)
-                box.cursor_blink = False
-                yield box
+    def fields(self) -> ComposeResult:
+        """Yield the lines that are filled in."""
+        for name, label, value in self._fields:
+            yield Static(self.look.spell(label), markup=False)
+            yield TextLine(value, id=f"field-{name}", password=self._hidden)
+
+    def below(self) -> ComposeResult:
+        """Yield what is wrong, and the buttons."""
         yield Static("", classes="wrong", markup=False)
         with Horizontal(classes="buttons"):
             yield Button(Text(f"[ {self._button} ]"), id="ok")
@@ -200,7 +220,7 @@ class Fill(Dialog[dict[str, str] | None]):
         found = {name: self.query_one(f"#field-{name}", Input).value for name, _, _ in self._fields}
         wrong = self._check(found) if self._check is not None else ""
         if wrong:
-            self.query_one(".wrong", Static).update(Text(cast("GertApp", self.app).look.spell(wrong)))
+            self.wrong(wrong)
         else:
             self.dismiss(found)
 

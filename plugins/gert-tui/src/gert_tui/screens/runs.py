@@ -140,16 +140,15 @@ class RunsScreen(Leaving, GertScreen):
         def work() -> None:
             try:
                 rows = list(app.host.rows(limit=MOST))
-                waiting = _waiting(app, rows)
+                app.call_later(self._show, rows, _waiting(app, rows))
             except GertError as error:
                 app.call_later(app.say, str(error.message))
-                rows, waiting = [], frozenset()
-            app.call_later(self._show, rows, waiting)
+            finally:
+                self._looking = False
 
         app.apart(work)
 
     def _show(self, rows: list[RunRow], waiting: frozenset[str]) -> None:
-        self._looking = False
         if not self.query(RunsView) or not self.query("#head"):  # the screen was left meanwhile
             return
         view = self.query_one(RunsView)

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Button, Checkbox, Input, RadioSet, Static
+from textual.widgets import Button, Checkbox, Input, Static
 
 from gert_core.api import GertError
 from gert_tui.inputs import as_text, input_fields
 from gert_tui.screens.base import GertScreen
-from gert_tui.screens.question import Box, Radio
+from gert_tui.widgets.fields import Box, OneOf, Radio, TextLine
 from gert_tui.widgets.rows import RowsView
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from textual import events
     from textual.app import ComposeResult
+    from textual.widget import Widget
 
     from gert_tui.inputs import InputField
     from gert_tui.look import Look
@@ -56,7 +59,7 @@ class StartScreen(GertScreen):
         Binding("d", "dry", "toggle dry-run"),
         Binding("q", "back", "back"),
     ]
-    KEYS: ClassVar[str] = "Enter choose  Tab next field  Ctrl-S start  Ctrl-D dry-run  Esc back"
+    KEYS: ClassVar[str] = "F1 help  Esc back  Enter choose  Tab next field  Ctrl-S start  Ctrl-D dry-run"
     name_shown = "start a run"
 
     def __init__(
@@ -147,38 +150,52 @@ class StartScreen(GertScreen):
 
     def _ask(self, fields: list[InputField]) -> None:
         self._fields = fields
+        at_once, self._at_once = self._at_once, False
         if not self.query("#fields"):  # the screen was left meanwhile
             return
-        if self._at_once and not any(field.missing and field.name not in self._given for field in fields):
-            self._start(self._given)
+        if at_once and not any(field.missing and field.name not in self._given for field in fields):
+            self._start(self._given, failed=lambda: self._ask(fields))
             return
         self.query_one(_Books).display = False
         self.query_one("#form").display = True
         place = self.query_one("#fields")
         for number, field in enumerate(fields):
-            place.mount(Static(self.gert.drawn(field.label), markup=False))
+            place.mount(Static(self.gert.look.spell(field.label), markup=False))
             place.mount(self._line(number, field))
         if not fields:
             place.mount(Static("It has no inputs.", markup=False))
         self.call_after_refresh(self._focus_first)
 
     def _focus_first(self) -> None:
-        boxes: list[Any] = [*self.query("#fields Input"), *self.query("#fields RadioSet"), *self.query("#fields Box")]
-        empty = [box for box in self.query("#fields Input").results(Input) if not box.value]
+        boxes: list[Any] = [*self.query("#fields TextLine"), *self.query("#fields OneOf"), *self.query("#fields Box")]
+        empty = [box for box in self.query("#fields TextLine").results(TextLine) if not box.value]
         first: Any = next(iter(empty or boxes), self.query_one("#start", Button))
         first.focus()
 
-    def _line(self, number: int, field: InputField) -> Input | RadioSet | Box:
+    def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
+        """Let the keys go to a widget; what is scrolled then is the form's matter."""
+        super().set_focus(widget, scroll_visible=False, from_app_focus=from_app_focus)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Show a field and the label above it, where they do not all fit."""
+        self.call_after_refresh(self._show_field, event.widget)
+
+    def _show_field(self, field: Widget) -> None:
+        fields = self.query_one("#fields", VerticalScroll)
+        if field.parent is fields:
+            label = fields.children[list(fields.children).index(field) - 1]
+            both = label.virtual_region.union(field.virtual_region)
+            fields.scroll_to_region(both, animate=False, force=True, origin_visible=True)
+
+    def _line(self, number: int, field: InputField) -> TextLine | OneOf | Box:
         given = self._given.get(field.name, field.default)
         value = "" if given is None else as_text(given)
         if field.type == "bool":
-            return Box(Text(field.name), value == "true", id=f"input-{number}")
+            return Box(Text(self.gert.look.spell(field.name)), value == "true", id=f"input-{number}")
         if field.options:
             spell = self.gert.look.spell
-            return RadioSet(*(Radio(Text(spell(one)), one == value) for one in field.options), id=f"input-{number}")
-        box = Input(value, id=f"input-{number}", password=field.secret, select_on_focus=False)
-        box.cursor_blink = False
-        return box
+            return OneOf(*(Radio(Text(spell(one)), one == value) for one in field.options), id=f"input-{number}")
+        return TextLine(value, id=f"input-{number}", password=field.secret)
 
     def _values(self) -> dict[str, Any]:
         """Return what was filled in; what is as the runbook has it is left to the runbook.
@@ -192,9 +209,9 @@ class StartScreen(GertScreen):
             if isinstance(box, Box):
                 untouched = not field.required and field.default is None and number not in self._ticked
                 value = "" if untouched and field.name not in self._given else "true" if box.value else "false"
-            elif isinstance(box, RadioSet):
+            elif isinstance(box, OneOf):
                 value = field.options[box.pressed_index] if box.pressed_index >= 0 else ""
-            elif isinstance(box, Input):
+            elif isinstance(box, TextLine):
                 value = box.value
             if value != (field.default or ""):
                 found[field.name] = value
@@ -224,11 +241,9 @@ class StartScreen(GertScreen):
         if self._runbook is not None and self.query_one("#form").display:
             self._start(self._values())
 
-    def _start(self, inputs: dict[str, Any]) -> None:
+    def _start(self, inputs: dict[str, Any], *, failed: Callable[[], object] | None = None) -> None:
         assert self._runbook is not None  # noqa: S101 - the form is there when it was chosen
-        at_once, self._at_once = self._at_once, False
-        again = (lambda: self._ask(self._fields)) if at_once else None
-        self.gert.start_run(self._runbook, inputs, mode=self._mode or self.gert.mode, failed=again)
+        self.gert.start_run(self._runbook, inputs, mode=self._mode or self.gert.mode, failed=failed)
 
     def action_dry(self) -> None:
         """Toggle dry-run."""
