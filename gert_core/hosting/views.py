@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import RunStatus, TicketState
 from gert_core.hosting.advice import next_steps_of
-from gert_core.runs.document import run_document
+from gert_core.runs.document import row_document, run_document
 from gert_core.runs.lifecycle.status import standing_of
 from gert_core.runs.listing import run_info
 from gert_core.runs.places import located
@@ -127,4 +127,4 @@ def result_document(result: RunResult, view: Callable[[str], RunView]) -> dict[s
     return {**located(result), "next": next_steps(view(result.run_id)) if kept else []}
 
 
-__all__ = ["RunView", "TicketView", "next_steps", "result_document"]
+__all__ = ["RunView", "TicketView", "next_steps", "result_document", "row_document"]

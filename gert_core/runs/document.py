@@ -9,6 +9,7 @@ from gert_core.runs.lifecycle.status import waiting_for
 from gert_core.runs.result import RunResult
 
 if TYPE_CHECKING:
+    from gert_core.api.store_records import RunRow
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState, StepState
 
@@ -73,6 +74,30 @@ def step_json(info: RunInfo, record: StepState) -> dict[str, object]:
     return {**record.to_json(), "status": info.step_status(record), **described}
 
 
+def row_document(row: RunRow, *, now: datetime | None = None) -> dict[str, object]:
+    """Return a run as ``gert runs list --json`` lists it."""
+    outcome = None if row.outcome is None else {"category": row.outcome, "code": row.code or ""}
+    return {
+        "run_id": row.run_id,
+        "runbook": row.runbook or None,
+        "mode": row.mode or None,
+        "status": row.status,
+        "outcome": outcome,
+        "tenant": row.tenant,
+        "actor": row.actor,
+        "started": row.started,
+        "updated": row.updated,
+        "finished": row.finished,
+        "duration": row.duration,
+        **({} if row.waited is None else {"waited": row.waited}),
+        "age_seconds": age(row.started, now=now),
+        "last_seq": row.last_seq,
+        "blocked_on": list(row.blocked_on),
+        "live": row.live,
+        "problem": row.problem,
+    }
+
+
 def age(started: str | None, *, now: datetime | None = None) -> float | None:
     """Return the seconds since a moment; None when it is not known."""
     try:
@@ -81,4 +106,4 @@ def age(started: str | None, *, now: datetime | None = None) -> float | None:
         return None
 
 
-__all__ = ["age", "run_document", "step_json", "summary"]
+__all__ = ["age", "row_document", "run_document", "step_json", "summary"]

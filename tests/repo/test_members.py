@@ -17,11 +17,12 @@ APART = {
     "gert-store-postgres",
     "gert-transport-mcp",
     "gert-tui",
+    "gert-web",
 }
 """Plugins that need more than most people have; extras of the bundle bring them."""
-SURFACES = {"gert-mcp", "gert-outcomes", "gert-tui", "gert-watch"}
+SURFACES = {"gert-mcp", "gert-outcomes", "gert-tui", "gert-watch", "gert-web"}
 """Plugins that are a command, and called after it."""
-PROGRAMS = {"gert-mcp", "gert-tui"}
+PROGRAMS = {"gert-mcp", "gert-tui", "gert-web"}
 """Surfaces that are also a program of their own."""
 KINDS = "step|store|transport|approval|input|signature|notify|policy|tools|command"
 

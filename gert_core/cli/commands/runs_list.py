@@ -12,13 +12,14 @@ from gert_core.api.errors import RunError, UsageError
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunQuery
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.runs import age, ago, colour
+from gert_core.cli.render.runs import ago, colour
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
 from gert_core.kit.run_rows import INTERRUPTED, MOVED, UNREADABLE
 from gert_core.kit.times import moment
+from gert_core.runs.document import row_document
 from gert_core.runs.listing import run_info
 from gert_core.runs.rows import phrase, row_of
 from gert_core.runs.state import KEPT, MODES
@@ -107,30 +108,7 @@ def _print(rows: Iterator[RunRow], *, as_json: bool, ids: bool) -> int:
 
 def _entries(rows: Iterator[RunRow]) -> list[dict[str, object]]:
     now = datetime.now(UTC)
-    return [_entry(row, now) for row in rows]
-
-
-def _entry(row: RunRow, now: datetime) -> dict[str, object]:
-    outcome = None if row.outcome is None else {"category": row.outcome, "code": row.code or ""}
-    return {
-        "run_id": row.run_id,
-        "runbook": row.runbook or None,
-        "mode": row.mode or None,
-        "status": row.status,
-        "outcome": outcome,
-        "tenant": row.tenant,
-        "actor": row.actor,
-        "started": row.started,
-        "updated": row.updated,
-        "finished": row.finished,
-        "duration": row.duration,
-        **({} if row.waited is None else {"waited": row.waited}),
-        "age_seconds": age(row.started, now=now),
-        "last_seq": row.last_seq,
-        "blocked_on": list(row.blocked_on),
-        "live": row.live,
-        "problem": row.problem,
-    }
+    return [row_document(row, now=now) for row in rows]
 
 
 def _cells(row: RunRow, now: datetime) -> tuple[str, ...]:

@@ -1,0 +1,98 @@
+"""What all pages share: the host of the project, who people are, the templates, and how pages are answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from gert_web.forms import FIELD
+from gert_web.rendering import environment
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from gert_core.hosting import Host
+    from gert_web.command import WebOptions
+    from gert_web.endings import Endings
+    from gert_web.forms import Fields, FormKeys
+    from gert_web.live import LiveRuns
+    from gert_web.people import Doorman, Visitor
+    from gert_web.problems import PageError
+
+
+class WebSite:
+    """One server: its host, its options, and its pages."""
+
+    def __init__(
+        self, host: Host, wanted: WebOptions, *, doorman: Doorman, keys: FormKeys, live: LiveRuns, endings: Endings
+    ) -> None:
+        self.host = host
+        self.wanted = wanted
+        self.doorman = doorman
+        self.keys = keys
+        self.live = live
+        self.endings = endings
+        self._templates = environment()
+        self.problems: dict[str, str] = {}
+        """By run why it could not be resumed here."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether cookies are sent over https only."""
+        return self.wanted.url.startswith("https:")
+
+    def page(self, name: str, *, code: int = 200, person: Visitor | None = None, **values: Any) -> HTMLResponse:
+        """Return a page of a template; its forms are those of ``person``."""
+        common = {"site": self, "person": person, "field": FIELD}
+        common["form_token"] = None if person is None else self.keys.token_of(person)
+        text = self._templates.get_template(name).render(**common, **values)
+        return HTMLResponse(text.encode("utf-8", "replace"), status_code=code)
+
+    def problem(self, error: PageError, person: Visitor | None = None) -> Response:
+        """Return the page of an error."""
+        return self.page("problem.html", code=error.status, person=person, error=error)
+
+    def set_cookie(self, response: Response, name: str, value: str, *, strict: bool, path: str = "/") -> None:
+        """Set a cookie that no script can read."""
+        response.set_cookie(
+            name, value, path=path, httponly=True, secure=self.secure, samesite="strict" if strict else "lax"
+        )
+
+
+class PageVisit(Struct, frozen=True, kw_only=True):
+    """One request of somebody who is known, and what it sent."""
+
+    site: WebSite
+    request: Request
+    person: Visitor
+    fields: Fields
+
+    @property
+    def host(self) -> Host:
+        """The host of the project."""
+        return self.site.host
+
+    def word(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def query(self, name: str) -> str:
+        """Return what stands behind the question mark, empty when it is missing."""
+        return self.request.query_params.get(name, "")
+
+    def page(self, name: str, *, code: int = 200, **values: Any) -> Response:
+        """Return a page for this person, whose forms it can send."""
+        response = self.site.page(name, code=code, person=self.person, **values)
+        keys = self.site.keys
+        if self.request.cookies.get(keys.cookie) != keys.cookie_of(self.person):
+            self.site.set_cookie(response, keys.cookie, keys.cookie_of(self.person), strict=True)
+        return response
+
+    def go(self, path: str) -> Response:
+        """Send the browser to another page, which it asks for anew."""
+        return RedirectResponse(path, status_code=303)
+
+
+__all__ = ["PageVisit", "WebSite"]
