@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gert_core.api import ErrorKind, UsageError
 from gert_core.engine.place import chosen_provider
 from gert_core.engine.run import os_user
+from gert_core.secrets.approvals import refuse_own_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +72,9 @@ class LookAhead:
 
     def _allowed(self) -> ApprovalProvider | None:
         """Return the provider; refuse one whose answers a policy does not count."""
-        found = _find_provider(self._request)
+        found, project = _find_provider(self._request), self._request.project
+        if found is not None and project is not None and project.model.approvals.config:
+            refuse_own_keys(project, found.name)
         if found is not None and found.bridge and self._policies.people.personal_keys and self._request.mode == "real":
             raise UsageError(
                 f"approval provider {found.name!r} cannot be used here, so nothing was run: a policy wants approvals "

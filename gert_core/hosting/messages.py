@@ -25,6 +25,7 @@ from gert_core.plugin.kinds import APPROVAL
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.loader import saying
 from gert_core.plugin.printing import inside
+from gert_core.secrets.approvals import refuse_own_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -81,6 +82,8 @@ class Messages:
 
     def services(self, provider: str) -> Services:
         """Return what a provider is given outside of runs."""
+        if self._site.project is not None:
+            refuse_own_keys(self._site.project, provider)
         services = Services(
             console=SilentConsole(),
             actor=self._actor,

@@ -60,6 +60,16 @@ def provider_variables(config: object) -> frozenset[str]:
     return frozenset(_named(config))
 
 
+def own_names(config: object, *, taker: str) -> list[str]:
+    """Return gert's own variables that a configuration names, but for those called after who takes it.
+
+    A project says to whom what it names is sent: a key of gert, or what opens the store of runs, must not go there.
+    """
+    mine = f"{_PREFIX}{taker.upper().replace('-', '_')}_"
+    named = sorted(provider_variables(config))
+    return [name for name in named if _OWN.fullmatch(name) and not name.startswith(mine)]
+
+
 def _named(value: object, field: str = "") -> Iterator[str]:
     if isinstance(value, str):
         name = value.removeprefix("env/") if value.startswith("env/") else value if field.endswith("_env") else ""
@@ -81,4 +91,4 @@ def child_environ(
     return {k: v for k, v in environ.items() if k not in hidden and not (k[:5] == _PREFIX and _OWN.fullmatch(k))}
 
 
-__all__ = ["child_environ", "own_keys", "own_secrets", "provider_variables"]
+__all__ = ["child_environ", "own_keys", "own_names", "own_secrets", "provider_variables"]

@@ -77,7 +77,7 @@ def place(tmp_path, monkeypatch, fake_dist):
     return tmp_path
 
 
-def _project(root, **more):
+def _project(root, config=None, **more):
     policy = {
         "apiVersion": "policy/v0",
         "meta": {"name": "house"},
@@ -86,7 +86,7 @@ def _project(root, **more):
         **more,
     }
     (root / "house.yaml").write_text(json.dumps(policy))
-    project = {"policies": ["house.yaml"], "approvals": {"provider": "pager", "config": {"channel": "ops"}}}
+    project = {"policies": ["house.yaml"], "approvals": {"provider": "pager", "config": config or {"channel": "ops"}}}
     (root / "gert-project.yaml").write_text(json.dumps(project))
 
 
@@ -164,3 +164,19 @@ def test_personal_keys_refuse_a_provider_with_a_bridge_before_the_run(place):
         assert list(host.runs()) == []
         run = host.start("book.yaml", actor="olga", approval="inbox")
         assert run.wait(20)["result"]["status"] == "approval_pending"
+
+
+@pytest.mark.parametrize("name", ["GERT_TRACE_SIGNING_KEY", "GERT_BRIDGE_SIGNING_KEY_WEB", "GERT_STORE"])
+@pytest.mark.parametrize("field", ["token_env", "deep"])
+def test_no_provider_is_given_a_key_of_gert_by_the_project(place, name, field):
+    config = {"token_env": name} if field == "token_env" else {"a": [{"b": f"env/{name}"}]}
+    _project(place, config)
+    with Host(place) as host:
+        with pytest.raises(GertError, match=f"approvals.config names {name}"):
+            host.start("book.yaml", actor="olga")
+        with pytest.raises(GertError, match=f"approvals.config names {name}"):
+            host.callback("pager", request("t-1", b"yes", ("x-user", "a@corp")))
+        assert list(host.runs()) == []
+    _project(place, {"token_env": "GERT_PAGER_KEY"})
+    with Host(place) as host:
+        assert pending(host)
