@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gert_core.api import ErrorKind, GertError, RunStatus
 from gert_core.hosting.drifted import changed_documents
 from gert_core.kit.display import readable_key
-from gert_core.runs.again import given_again
+from gert_core.runs.again import fails_again, given_again, retried_whole, started_again
 from gert_core.runs.answers import answered
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ THEN: Final = "then"
 class NextStep(Struct, frozen=True, kw_only=True):
     """One thing to do: a complete command, and what it is for.
 
-    Only the values of secret inputs are left out, as ``--var NAME=…``: no command shows them. ``lead`` is how it goes
-    with what stands before it: instead of that (``or``), beside it (``and``) or after it (``then``).
+    Only the values of secret inputs and very long ones are left out, as ``--var NAME=…``. ``lead`` is how it goes with
+    what stands before it: instead of that (``or``), beside it (``and``) or after it (``then``).
     """
 
     why: str
@@ -180,6 +180,9 @@ def _retrying(state: RunState) -> Iterator[NextStep]:
         names = ", ".join(map(readable_key, repeated))
         yield _resume(state, f"run {names} again, which took effect before", "--retry-failed", "--yes")
         return
+    if (stuck := fails_again(state)) and not changed_documents(state):
+        yield from _starting(state, ", ".join(map(readable_key, stuck)))
+        return
     risky = [record.key for record in state.risky_retries]
     if risky:
         yield from _reconciling(state, risky, _FAILED, "--retry-failed")
@@ -187,15 +190,22 @@ def _retrying(state: RunState) -> Iterator[NextStep]:
         yield _resume(state, f"run {steps} again", "--retry-failed")
 
 
+def _starting(state: RunState, steps: str) -> Iterator[NextStep]:
+    """Yield the command that looks anew at what steps computed from: a retry takes the recorded results."""
+    if not (command := started_again(state)):
+        return
+    done = ", ".join(map(readable_key, _unrepeatable(state)))
+    effects = f", and {done} again, which took effect before" if done else ""
+    yield NextStep(why=f"start a new run, which looks anew{effects}: in this one {steps} fails again", command=command)
+
+
 def _repeated(state: RunState) -> list[str]:
     """Return the steps that took effect, must not simply be repeated, and would be with all of another step."""
-    owners = [str(owner) for name in ("cleaned", "whole") for owner in state.result.get(name) or ()]
-    below = tuple(f"{owner}{sign}" for owner in owners if owner for sign in "/[")
-    return [
-        key
-        for key, record in (state.steps.items() if owners else ())
-        if record.unrepeatable and not record.container and ("" in owners or key.startswith(below))
-    ]
+    return list(filter(retried_whole(state), _unrepeatable(state)))
+
+
+def _unrepeatable(state: RunState) -> list[str]:
+    return [key for key, record in state.steps.items() if record.unrepeatable and not record.container]
 
 
 def _approvals(run: StoredRun, state: RunState) -> Iterator[NextStep]:

@@ -19,7 +19,7 @@ from gert_core.trace.reader import decode, other_run, read
 if TYPE_CHECKING:
     from gert_core.api.stores import StoredRun
 
-FORMAT: Final = 13
+FORMAT: Final = 14
 STATE: Final = "state.json"
 """The blob with the cache."""
 _LIMIT: Final = 256 * MIB

@@ -261,6 +261,7 @@ def _recovery(record: StepState, contract: Mapping[str, object]) -> None:
     silent = not contract.get("effects") and not contract.get("writes")
     record.writing = bool(contract.get("writing", silent or contract.get("writes")))
     record.idempotent = bool(contract.get("idempotent"))
+    record.computes = not contract.get("effects") and not record.writing and contract.get("deterministic") is True
 
 
 def fold(events: Iterable[TraceEvent]) -> RunState:

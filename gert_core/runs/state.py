@@ -63,6 +63,8 @@ class StepState(Struct, kw_only=True, gc=False):
     """Whether it has done nothing but ask since it started, and its last question is not answered."""
     writing: bool = False
     idempotent: bool = False
+    computes: bool = False
+    """Whether it touches nothing outside the run, and does the same with the same inputs."""
     description: str | None = None
     duration: str | None = None
     waited: str | None = None

@@ -113,6 +113,100 @@ def test_a_step_with_an_error_is_run_again(gert):
     assert did(gert, "read") == 2
 
 
+LOOK = """\
+apiVersion: tool/v0
+meta: { name: read }
+contract: { effects: [host], idempotent: true, outputs: { state: { type: string } } }
+actions: { do: { argv: [sh, -c, 'echo x >> did.read; cat state'], extract: { state: { from: stdout, pattern: "(.*)" } } } }
+"""
+CHECK = "  - { id: check, type: assert, assert: [{ type: equals, value: '{{ .state }}', expected: ok }] }\n"
+
+
+def looking(gert: Gert, before: str = "", inputs: str = "") -> None:
+    """Write a runbook that fails by what it finds, until that is mended."""
+    gert.write(tool_read=LOOK)
+    (gert.root / "state").write_text("bad")
+    book(gert, before + step("look") + CHECK, f", inputs: {{ {inputs} }}" if inputs else "")
+
+
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+def test_a_step_that_would_compute_the_same_again_is_not_retried_but_a_new_run_looks(gert, store):
+    secret = "pw: { type: string, secret: true }"
+    looking(gert, inputs=f"host: {{ type: string }}, tags: {{ type: list }}, n: {{ type: int, default: 3 }}, {secret}")
+    words = ("--var", "host=a 'b", "--var", 'tags=["c d", 1]', "--var", "pw=hunter22")
+    advice = executed(gert, *words, code=1, store=store)
+    run = gert("runs", "list", "--json", *store).document["runs"][0]["run_id"]
+    (command,) = [words for _, words in advice.words]
+    given = ["--var", "host=a 'b", "--var", 'tags=["c d", 1]', "--var", "pw=…"]
+    assert command == ["gert", "exec", str(gert.root / "book.yaml"), *given, *store]
+    assert "# start a new run, which looks anew: in this one check fails again" in advice.lines[0][1]
+    (gert.root / "state").write_text("ok")
+    retried = gert("resume", "--run", run, "--var", "pw=hunter22", "--retry-failed", *store)
+    assert (retried.code, did(gert, "read")) == (1, 1), "it takes what was found then"
+    assert "next: gert exec" in retried.out
+    again = gert(*[word.replace("pw=…", "pw=hunter22") for word in command[1:]])
+    assert (again.code, did(gert, "read")) == (0, 2), again.all
+
+
+def test_a_value_that_is_long_or_has_a_secret_is_left_out(gert):
+    looking(gert, inputs="host: { type: string }, url: { type: string }, pw: { type: string, secret: true }")
+    long = "x" * 300
+    given = ("--var", f"host={long}", "--var", "url=http://me:hunter22@there/", "--var", "pw=hunter22")
+    said = gert("exec", "book.yaml", *given)
+    assert "--var 'host=…' --var 'url=…' --var 'pw=…'" in said.out
+    assert long not in said.out
+
+
+def test_a_new_run_is_started_with_the_same_policies_and_says_what_takes_effect_again(gert):
+    looking(gert, before=step("change", "write"))
+    gert.write(policy="apiVersion: policy/v0\nmeta: { name: p }\nrules: []\n")
+    advice = executed(gert, "--policy", "policy.yaml", code=1)
+    assert "# start a new run, which looks anew, and change again, which took effect before: " in advice.lines[0][1]
+    assert advice.words[0][1][3:] == ["--policy", str(gert.root / "policy.yaml")]
+    (gert.root / "state").write_text("ok")
+    assert "resolved (fine)" in advice.run(0).out
+    assert did(gert, "write") == 2
+
+
+def test_a_check_that_was_mended_is_retried(gert):
+    looking(gert)
+    assert executed(gert, code=1).words[0][1][1] == "exec"
+    file = gert.root / "book.yaml"
+    file.write_text(file.read_text().replace("expected: ok", "expected: bad"))
+    run = gert.run().name
+    (command,) = [one["command"] for one in gert("runs", "show", run, "--json").document["next"]]
+    assert command == ["gert", "resume", "--run", run, "--retry-failed", "--on-drift", "allow"]
+    assert "resolved (fine)" in gert(*command[1:]).out
+    assert did(gert, "read") == 1
+
+
+def test_a_check_that_is_run_again_with_what_it_reads_is_retried(gert):
+    inside = "      - { id: look, type: tool, tool: read }\n    " + CHECK
+    cleanup = "    finally: [{ id: tidy, type: tool, tool: write }]\n"
+    gert.write(tool_read=LOOK, tool_write=TOOL.replace("NAME", "write").replace("CONTRACT", READ))
+    (gert.root / "state").write_text("bad")
+    book(gert, "  - id: part\n    type: block\n    steps:\n" + inside + cleanup)
+    advice = executed(gert, code=1)
+    assert advice.words[0][1][-1] == "--retry-failed"
+    (gert.root / "state").write_text("ok")
+    assert "resolved (fine)" in advice.run(0).out
+
+
+def test_a_program_that_computes_and_could_not_be_started_is_run_again(gert):
+    gert.write(
+        tool_read="apiVersion: tool/v0\nmeta: { name: read }\n"
+        "contract: { effects: [], writes: [], deterministic: true, idempotent: true }\n"
+        "actions: { do: { argv: [./computes] } }\n"
+    )
+    book(gert, step("sum"))
+    advice = executed(gert, "--no-preflight", code=1)
+    assert advice.words[0][1][-1] == "--retry-failed"
+    program = gert.root / "computes"
+    program.write_text("#!/bin/sh\ntrue\n")
+    program.chmod(0o700)
+    assert "resolved (fine)" in advice.run(0).out
+
+
 @pytest.mark.parametrize(("number", "code", "times"), [(0, 0, 2), (1, 0, 1), (2, 1, 1)], ids=["redo", "done", "failed"])
 @pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
 def test_a_failed_write_is_decided_by_a_person(gert, number, code, times, store):
