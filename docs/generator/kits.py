@@ -47,6 +47,7 @@ HOSTING_MODULES: Final = (
     "gert_core.hosting.steps",
     "gert_core.hosting.past",
     "gert_core.hosting.options",
+    "gert_core.hosting.inputs",
     "gert_core.host",
     "gert_core.hosting.asking",
     "gert_core.engine.cancel",

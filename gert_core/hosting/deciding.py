@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gert_core.approvals import inbox
+from gert_core.approvals.checks import identity_of
+from gert_core.approvals.told import told_by
 from gert_core.engine.known_secrets import refuse_secrets
+from gert_core.governance.people import LOGIN
 from gert_core.hosting.comments import comment_on
 from gert_core.kit.tickets import TicketStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ApprovalResponse, CallbackReply, CallbackRequest, Comment
+    from gert_core.api import ApprovalRequest, ApprovalResponse, CallbackReply, CallbackRequest, Comment
     from gert_core.approvals.inbox import TicketEntry
     from gert_core.hosting.inbox import HostInbox
     from gert_core.hosting.messages import Messages
@@ -60,6 +63,30 @@ class Deciding:
                 response = self._bridged(entry, approved, identity, evidence, reason)
         self._inbox.wake(ticket_id)
         return response
+
+    def person_of(self, identity: Mapping[str, str]) -> str | None:
+        """Return the id of the person whom policies give an identity; None when they give it to none."""
+        found = self._site.known().people.with_identity(*identity_of(identity))
+        return None if found is None else found.id
+
+    def login_of(self, person: str) -> str | None:
+        """Return the name under which a person logs in, as policies say; None when they do not."""
+        found = self._site.known().people.named(person)
+        names = sorted(name for space, name in found.identities if space == LOGIN) if found is not None else []
+        return names[0] if names else None
+
+    def is_requester(self, request: ApprovalRequest, *, identity: Mapping[str, str] | None = None) -> bool:
+        """Return whether a ticket was asked for by the person with an identity, None: by the actor of this host.
+
+        Where a rule leaves out the actor of the run, that is also the user of the operating system who started it.
+        """
+        people = self._site.known().people
+        names = {self.actor} if identity is None else {identity_of(identity)[1], self.person_of(identity) or ""}
+        asked = {request.requested_by}
+        if request.exclude_actor:
+            asked |= told_by(inbox.find(self._site.store, request.ticket_id).run).actors
+        mine = frozenset[str]().union(*(people.known_as(name) for name in names if name))
+        return any(people.known_as(name) & mine for name in asked)
 
     def comment(self, ticket_id: str, text: str, *, by: str | None = None) -> Comment:
         """Ask or say something about a ticket that everybody sees who looks at it; it is never an answer."""

@@ -16,10 +16,11 @@ from gert_core.runs.lifecycle.stream import follow_events
 from gert_core.stores.directory import DirectoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from gert_core.api import Deadline, RunRow, TraceEvent
+    from gert_core.hosting.past import PastRuns
     from gert_core.hosting.site import Site
     from gert_core.runs.lifecycle.followers import Followers
 
@@ -34,6 +35,11 @@ class Looking:
     def approval(self) -> str | None:
         """The approval provider that the project names."""
         return None if self._site.project is None else self._site.project.model.approvals.provider
+
+    @property
+    def approval_config(self) -> Mapping[str, Any]:
+        """What the project says under ``approvals.config``."""
+        return {} if self._site.project is None else self._site.project.model.approvals.config
 
     @property
     def suspending_approval(self) -> str:
@@ -93,10 +99,17 @@ class Looking:
         with find_run(self._site.store, run_id) as stored:
             yield from stored.lines()
 
-    def tickets(self, *, status: str | None = "pending") -> Iterator[TicketView]:
-        """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""
+    def tickets(
+        self, *, status: str | None = "pending", report: Callable[[Mapping[str, Any]], object] = lambda _: None
+    ) -> Iterator[TicketView]:
+        """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them.
+
+        What cannot be read is left out, and ``report`` is told of it: ``unreadable`` of ``gert approvals list --json``.
+        """
         unresolved = status in inbox.UNRESOLVED
-        for entry in inbox.entries(self._site.store, known=self._site.known, unresolved=unresolved):
+        for entry in inbox.entries(
+            self._site.store, known=self._site.known, unresolved=unresolved, report=lambda what: report(what.to_json())
+        ):
             view = TicketView(entry, self._site.since_last)
             if status is None or view.status == status:
                 yield view
@@ -105,6 +118,24 @@ class Looking:
         """Return a ticket; raise ``UsageError`` when no run has it."""
         entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
         return TicketView(entry, self._site.since_last)
+
+    def questions(self, run_id: str) -> list[dict[str, Any]]:
+        """Return what steps of a run ask that is not answered yet: ``step_key``, ``name``, ``kind``, ``items`` ..."""
+        from gert_core.runs.answers import answered
+        from gert_core.runs.result import RunResult
+
+        with find_run(self._site.store, run_id) as stored:
+            state = RunView(stored).state
+            asked = [] if state is None else RunResult(state=state, trace=None).questions
+            given = answered(stored, asked)
+            declined = {one.step_key for one in given.values() if one.declined is not None}  # their steps fail
+            return [one for one in asked if one["seq"] not in given and one["step_key"] not in declined]
+
+    def past(self) -> PastRuns:
+        """Return the runs of the store for summaries, and the traces that are kept elsewhere."""
+        from gert_core.hosting.past import PastRuns
+
+        return PastRuns(self._site.store, traces=self.traces)
 
     def notify(self, run_id: str, *, tries: int = 1) -> list[dict[str, Any]]:
         """Deliver what a run owes people and is due, and return what became of it: ``gert notify flush --json``.

@@ -47,6 +47,11 @@ class PastRuns:
         self._traces = traces if isinstance(store, DirectoryStore) else None
         self._files: dict[str, Path] = {}
 
+    @property
+    def place(self) -> str:
+        """Where the runs are, for messages."""
+        return self._store.place
+
     def rows(self, query: RunQuery) -> Iterator[RunRow]:
         """Yield the rows that are asked for, and those that cannot be read and might be; runs that moved are none."""
         seen: set[str] = set()

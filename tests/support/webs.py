@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import socket
 import subprocess
@@ -15,6 +17,10 @@ import httpx2
 from hosting import Lab
 from shell import wait_for
 
+from gert_core.kit.owners import account_name
+
+ME = account_name(os.getuid())
+"""Who people are with ``--auth token``: the user of this process."""
 GATED = """
 apiVersion: policy/v0
 meta: { name: lab }
@@ -107,6 +113,11 @@ class Served:
         return made
 
 
+def proxied(server: Served, user: str, **more: str) -> Browser:
+    """A browser behind the proxy, which says who it is."""
+    return server.browser(login=False, **{"X-User": user, "Gert-Proxy-Secret": PROXY_SECRET, **more})
+
+
 class WebLab(Lab):
     """A directory whose runs wait for people on the web."""
 
@@ -127,7 +138,7 @@ class WebLab(Lab):
         return self.json("approvals", "show", ticket)["status"]
 
     @contextmanager
-    def web(self, *words: str, user: str = "alice", files: int | None = None, **environ: str) -> Any:
+    def web(self, *words: str, files: int | None = None, **environ: str) -> Any:
         """Serve the directory at a free port of loopback, with at most so many open files."""
         command = [sys.executable, "-m", "gert_core", "web", "--root", str(self.root)]
         if "--bind" not in words:
@@ -135,7 +146,7 @@ class WebLab(Lab):
         limit = [] if files is None else ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
         process = subprocess.Popen(
             [*limit, *command, *words],
-            env=self.environ | {"GERT_ACTOR": user} | environ,
+            env=self.environ | environ,
             cwd=self.root,
             stderr=subprocess.PIPE,
             text=True,
@@ -151,6 +162,22 @@ class WebLab(Lab):
                 process.kill()
                 process.wait()
                 served.close()
+
+
+PEOPLE = {
+    "alice": {"login": "alice@corp"},
+    "bob": {"login": "bob@corp"},
+    "olga": {"login": "olga@corp", "os": [ME, "olga"]},
+}
+PROXY_SECRET = "a-secret-of-the-proxy-that-is-long"
+BEHIND = ("--auth", "header", "--trust-header", "X-User", "--trusted-proxy", "127.0.0.1/32", "--proxy-secret-env", "PS")
+"""How a server is started behind a proxy on loopback."""
+
+
+def policy(**rule: Any) -> str:
+    """A policy with people, as JSON."""
+    rules = [{"writes": ["service"], "action": "require-approval", **rule}]
+    return json.dumps({"apiVersion": "policy/v0", "meta": {"name": "lab"}, "rules": rules, "people": PEOPLE})
 
 
 def free_port() -> int:

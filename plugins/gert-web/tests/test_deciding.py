@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from webs import ME
 
 TWO = """
 apiVersion: policy/v0
@@ -31,7 +32,7 @@ def test_a_person_approves_and_the_run_goes_on(lab):
     lab.gert("resume", "--run", run)
     assert lab.path("changed").read_text() == "disk\n"
     (answer,) = [*lab.events("approval_response")]
-    assert (answer["data"]["approver_id"], answer["data"]["reason"]) == ("alice", "change 4711")
+    assert (answer["data"]["approver_id"], answer["data"]["reason"]) == (ME, "change 4711")
 
 
 def test_a_person_rejects_and_the_step_is_not_run(lab):
@@ -70,7 +71,7 @@ def test_two_clicks_at_once_count_once(lab):
             )
     assert answers.count(303) == 1
     assert set(answers) <= {303, 409, 410}
-    assert lab.json("approvals", "show", ticket)["approvers"] == ["alice"]
+    assert lab.json("approvals", "show", ticket)["approvers"] == [ME]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_what_is_over_says_how_it_ended(lab):
         page = browser.get(f"/tickets/{ticket}")
         assert page.status_code == 200
         assert "bob</b> rejected" in page.text
-        assert "<form" not in page.text
+        assert 'value="approve"' not in page.text
 
 
 def test_a_ticket_that_was_altered_is_a_conflict(lab):
@@ -130,12 +131,50 @@ def test_a_ticket_that_was_altered_is_a_conflict(lab):
 
 def test_the_requester_has_no_buttons_and_is_refused(lab):
     lab.gated()
-    ticket = lab.pending()
-    with lab.web(user="olga") as server:
+    ticket = lab.pending("--as", ME.upper())
+    other = lab.pending("--as", "olga")
+    with lab.web() as server:
         browser = server.browser()
         page = browser.get(f"/tickets/{ticket}").text
         assert "somebody else decides" in page
         assert 'value="approve"' not in page
-        hidden = browser.form("/tickets")  # no form there: the token is not given away
-        assert hidden == {}
+        hidden = browser.form(f"/tickets/{other}")
+        refused = browser.submit(f"/tickets/{ticket}/decide", hidden | {"decision": "approve", "read": "yes"})
+        assert refused.status_code == 403
         assert lab.status(ticket) == "pending"
+
+
+def test_a_project_leaves_it_to_the_rules_who_decides(lab):
+    lab.gated()
+    text = lab.path("gert-project.yaml").read_text()
+    lab.write("gert-project.yaml", text.replace("provider: inbox", "provider: inbox, config: { allow_self: true }"))
+    ticket = lab.pending("--as", ME)
+    with lab.web() as server:
+        assert server.browser().decide(ticket).status_code == 303
+    assert lab.status(ticket) == "answered"
+
+
+def test_a_rule_that_leaves_out_the_actor_means_the_user_who_started_it_too(lab):
+    lab.gated(TWO.replace("min_approvers: 2", "exclude_actor: true"))
+    ticket = lab.pending("--as", "olga")  # a claim: the user is this one
+    with lab.web() as server:
+        browser = server.browser()
+        assert "somebody else decides" in browser.get(f"/tickets/{ticket}").text
+
+
+def test_people_talk_about_a_ticket_and_that_is_no_answer(lab):
+    lab.gated()
+    ticket = lab.pending()
+    lab.gert("approvals", "comment", ticket, "Why <b>now</b>?", "--as", "bob")
+    with lab.web() as server:
+        browser = server.browser()
+        hidden = browser.form(f"/tickets/{ticket}")
+        said = browser.submit(f"/tickets/{ticket}/comment", hidden | {"text": "Because of\nchange 4711"})
+        assert said.status_code == 303
+        page = browser.get(f"/tickets/{ticket}").text
+        assert "Why &lt;b&gt;now&lt;/b&gt;?" in page
+        assert "Because of\nchange 4711" in page
+        assert "2 remarks" in browser.get("/tickets").text
+        assert browser.submit(f"/tickets/{ticket}/comment", hidden | {"text": "  "}).status_code == 422
+    assert lab.status(ticket) == "pending"
+    assert [one["by"] for one in lab.json("approvals", "show", ticket)["comments"]] == ["bob", ME]

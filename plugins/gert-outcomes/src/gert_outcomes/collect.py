@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import RunError, UsageError
 from gert_core.api.store_records import RunQuery
-from gert_core.hosting.past import PastRuns
 from gert_core.kit.time_spans import recorded_seconds
 from gert_core.kit.times import moment
 from gert_outcomes.periods import Division, day_of, period_words, started_at, week_of
@@ -15,11 +14,9 @@ from gert_outcomes.summary import OutcomeCount, OutcomeReport, Part, StepRate, T
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
-    from gert_core.api import RunStore
     from gert_core.api.store_records import RunRow
-    from gert_core.hosting.past import PastStep
+    from gert_core.hosting.past import PastRuns, PastStep
     from gert_outcomes.command import OutcomesOptions
 
 _NOBODY: Final = "unknown"
@@ -95,10 +92,10 @@ class _Runs:
         return day_of(began) if self._by == "day" else week_of(began)
 
 
-def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) -> OutcomeReport:
+def collect(past: PastRuns, wanted: OutcomesOptions) -> OutcomeReport:
     """Return what the runs came to that are asked for; raise ``UsageError`` for a runbook that no run is of."""
     since = None if wanted.since is None else moment(wanted.since, what="--since")
-    past, runs = PastRuns(store, traces=traces), _Runs(wanted.by)
+    runs = _Runs(wanted.by)
     runs.read(past.rows(RunQuery(mode="real", runbook=wanted.runbook, since=since)), since)
     if wanted.runbook is not None and not runs.parts:
         _check_name(wanted.runbook, past)
@@ -108,7 +105,7 @@ def collect(store: RunStore, wanted: OutcomesOptions, *, traces: Path | None) ->
         by=wanted.by,
         period=period_words(wanted.since),
         since=since,
-        place=store.place,
+        place=past.place,
         made=f"{now:%Y-%m-%d %H:%M} UTC",
         parts=_parts(runs, wanted, steps, begin=started_at(since), end=now),
         problems=runs.problems,

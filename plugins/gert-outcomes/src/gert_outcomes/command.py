@@ -69,10 +69,12 @@ def main(args: Sequence[str], host: CommandHost) -> int:
         _say(USAGE.removesuffix("\n"))
         return 0
     wanted = read(args)
+    from gert_core.hosting.past import PastRuns
     from gert_outcomes.collect import collect
 
     traces = Path("traces") if host.project is None else host.project.traces_dir
-    report = collect(host.store(wanted.store), wanted, traces=traces if wanted.store is None else None)
+    past = PastRuns(host.store(wanted.store), traces=traces if wanted.store is None else None)
+    report = collect(past, wanted)
     _print(report, wanted, host)
     return 0
 

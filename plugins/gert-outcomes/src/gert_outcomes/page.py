@@ -23,6 +23,17 @@ _OPEN: Final = 10
 def page(report: OutcomeReport) -> str:
     """Return the whole page."""
     title = " · ".join(filter(None, ("Outcomes", report.period)))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{marked(title)}</title>\n<style>\n{style()}</style>\n</head>\n<body>\n<main>\n"
+        f"{content(report)}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def content(report: OutcomeReport) -> str:
+    """Return what stands on the page, for a page of another program that uses the same style sheet."""
     body = [_heading(report)]
     if not report.parts:
         asked = " in this time" if report.since else ""
@@ -32,14 +43,7 @@ def page(report: OutcomeReport) -> str:
     body += [_part(part, number) for number, part in enumerate(report.parts, 1)]
     if report.problems:
         body.append(_problems(report.problems))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{marked(title)}</title>\n<style>\n{style()}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(body)
-        + "\n</main>\n</body>\n</html>\n"
-    )
+    return "\n".join(body)
 
 
 def _heading(report: OutcomeReport) -> str:
@@ -186,4 +190,4 @@ def _table(head: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> st
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>\n{lines}</tbody></table></div>'
 
 
-__all__ = ["page"]
+__all__ = ["content", "page"]

@@ -13,7 +13,9 @@ from starlette.staticfiles import StaticFiles
 
 from gert_core.api import GertError
 from gert_web.forms import Fields
-from gert_web.pages import api, following, login, runs, tickets
+from gert_web.guarding import CALLBACKS, HEALTH
+from gert_web.pages import answers, api, following, links, login, outcomes, runs, starting, tickets
+from gert_web.pages.callbacks import callbacks
 from gert_web.people import LoginSessions
 from gert_web.problems import PageError, page_error
 from gert_web.rendering import STATIC
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from gert_core.kit.links import LinkClaims
     from gert_web.people import Visitor
     from gert_web.site import WebSite
 
@@ -43,14 +46,29 @@ def application(site: WebSite, *, lifespan: Callable[[Starlette], AbstractAsyncC
         Route("/tickets", seen.shown(tickets.inbox)),
         Route("/tickets/{ticket}", seen.shown(tickets.ticket)),
         Route("/tickets/{ticket}/decide", seen.sent(tickets.decide), methods=["POST"]),
+        Route("/tickets/{ticket}/comment", seen.sent(tickets.comment), methods=["POST"]),
         Route("/runs", seen.shown(runs.listing)),
         Route("/runs/{run}", seen.shown(runs.one_run)),
         Route("/runs/{run}/events", following.events(site)),
+        Route("/runs/{run}/answer/{step:path}", seen.shown(answers.answer)),
+        Route("/runs/{run}/answer/{step:path}", seen.sent(answers.send), methods=["POST"]),
+        Route("/runs/{run}/resume", seen.sent(runs.resume), methods=["POST"]),
+        Route("/outcomes", seen.shown(outcomes.outcomes)),
         Route("/api/runs", seen.shown(api.runs)),
         Route("/api/tickets", seen.shown(api.tickets)),
-        Route("/healthz", _healthy),
+        Route(HEALTH, _healthy),
+        Route("/a/{token}", seen.linked(links.link)),
+        Route("/a/{token}", seen.linked(links.decide, sent=True), methods=["POST"]),
+        Route("/static/outcomes.css", outcomes.style_sheet),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
+    answering = callbacks(site)
+    routes += [
+        Route(f"{CALLBACKS}/{{provider}}{rest}", answering, methods=["GET", "POST"]) for rest in ("", "/{ticket}")
+    ]
+    if site.wanted.start:
+        routes.append(Route("/start", seen.shown(starting.books)))
+        routes.append(Route("/start", seen.sent(starting.start), methods=["POST"]))
     if isinstance(site.doorman, LoginSessions):
         routes.append(Route("/login/{token}", login.login(site, site.doorman)))
     handlers = {
@@ -59,7 +77,9 @@ def application(site: WebSite, *, lifespan: Callable[[Starlette], AbstractAsyncC
         HTTPException: seen.problem,
         Exception: seen.problem,
     }
-    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    made = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    made.router.redirect_slashes = False
+    return made
 
 
 class Endpoints:
@@ -83,12 +103,31 @@ class Endpoints:
 
         async def endpoint(request: Request) -> Response:
             person = self._site.doorman.person(request)
-            fields = await form_of(request)
-            self._site.keys.check(request, fields, person)
-            visit = PageVisit(site=self._site, request=request, person=person, fields=fields)
-            return await run_in_threadpool(page, visit)
+            return await run_in_threadpool(page, await self._visit(request, person))
 
         return endpoint
+
+    def linked(self, page: Callable[[PageVisit, LinkClaims], Response], *, sent: bool = False) -> Endpoint:
+        """Return what answers a personal link, or with ``sent`` the form on its page."""
+        links = self._site.links
+
+        async def endpoint(request: Request) -> Response:
+            claims = links.claims(request)
+            person = await run_in_threadpool(links.person, request)
+            visit = await self._visit(request, person, sent=sent)
+            return await run_in_threadpool(page, visit, claims)
+
+        return endpoint
+
+    async def _visit(self, request: Request, person: Visitor, *, sent: bool = True) -> PageVisit:
+        """Return who asks for what; raise ``PageError`` for a form that a page of this server did not send."""
+        if not sent:
+            return PageVisit(site=self._site, request=request, person=person, fields=Fields([]))
+        self._site.keys.check_origin(request)
+        body = await request.body()
+        fields = await form_of(request)
+        self._site.keys.check(request, fields, person)
+        return PageVisit(site=self._site, request=request, person=person, fields=fields, body=body)
 
     async def problem(self, request: Request, error: Exception) -> Response:
         """Return the page that says what is wrong."""

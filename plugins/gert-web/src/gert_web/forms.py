@@ -52,13 +52,14 @@ class FormKeys:
     """
 
     def __init__(self, *, cookie: str, base_url: str | None) -> None:
-        self.cookie = cookie
+        self._cookie = cookie
         self._base = base_url
         self._key = secrets.token_bytes(32)
 
-    def cookie_of(self, person: Visitor) -> str:
-        """Return the value of the cookie that forms of a person need."""
-        return self._made("cookie", person)
+    def cookie_of(self, person: Visitor) -> tuple[str, str]:
+        """Return the name and the value of the cookie that forms of a person need; each link has its own."""
+        value = self._made("cookie", person)
+        return (f"{self._cookie}_{value[:16]}" if person.guest else self._cookie), value
 
     def token_of(self, person: Visitor) -> str:
         """Return the token that forms of a person carry."""
@@ -67,8 +68,8 @@ class FormKeys:
     def check(self, request: Request, fields: Fields, person: Visitor) -> None:
         """Raise ``PageError`` for a form that was not sent by a page of this server to the same person."""
         self.check_origin(request)
-        cookie = request.cookies.get(self.cookie, "")
-        if not hmac.compare_digest(cookie.encode(), self.cookie_of(person).encode()):
+        name, value = self.cookie_of(person)
+        if not hmac.compare_digest(request.cookies.get(name, "").encode(), value.encode()):
             raise PageError(403, "The cookie that belongs to this form is missing or old.", hint=_STALE)
         if not hmac.compare_digest(fields[FIELD].encode(), self.token_of(person).encode()):
             raise PageError(403, "This form is not one of yours, or from before this server was started.", hint=_STALE)

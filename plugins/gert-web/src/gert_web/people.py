@@ -38,7 +38,9 @@ class Visitor(Struct, frozen=True, kw_only=True):
     forms: str
     """What their forms belong to: a session, a name, or a link."""
     identity: Mapping[str, str] | None = None
-    """Who they are as the proxy says; None: the user of this process."""
+    """Who they are as the proxy or a link says; None: the user of this process."""
+    guest: bool = False
+    """Whether they came by a personal link, which is for one ticket only."""
 
 
 class Doorman(Protocol):

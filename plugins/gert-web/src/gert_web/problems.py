@@ -14,6 +14,7 @@ STATUSES: Final[dict[str, int]] = {
     ErrorKind.PATH_OUTSIDE: 404,
     ErrorKind.TICKET_RESOLVED: 410,
     ErrorKind.TICKET_EXPIRED: 410,
+    ErrorKind.LINK_USED: 410,
     ErrorKind.TICKET_ALTERED: 409,
     ErrorKind.TICKET_DUPLICATE: 409,
     ErrorKind.ANSWER_DUPLICATE: 409,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import resource
 import socket
 import sys
@@ -14,12 +15,16 @@ from anyio import CancelScope, to_thread
 
 from gert_core.api import UsageError
 from gert_core.hosting import Host
+from gert_core.hosting.bridges import bridge_key, link_key
+from gert_core.kit.owners import account_name
 from gert_web.app import application
 from gert_web.endings import Endings
 from gert_web.forms import FormKeys
 from gert_web.guarding import Guard
 from gert_web.live import LiveRuns
-from gert_web.people import LoginSessions, TrustedHeader
+from gert_web.people import BRIDGE, LoginSessions, TrustedHeader
+from gert_web.personal import LinkDoorman
+from gert_web.resuming import Resuming
 from gert_web.site import WebSite
 from gert_web.upkeep import Upkeep
 
@@ -43,12 +48,16 @@ def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
     """Serve, and return the exit code."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="gert web: %(message)s")
     clients = _descriptors() - RESERVED
-    with Host(wanted.root, environ=environ, allow=wanted.allow, block=wanted.block, store=wanted.store) as host:
+    link = link_key(environ)
+    bridge_key(environ, BRIDGE)  # what is wrong with it is said now
+    # People are who the system says they are: no variable makes somebody else of them.
+    options: dict[str, Any] = {"actor": account_name(os.getuid()), "allow": wanted.allow, "block": wanted.block}
+    with Host(wanted.root, environ=environ, store=wanted.store, **options) as host:
         sockets = [_listening("--bind", wanted.bind)]
         port = int(sockets[0].getsockname()[1])
         if wanted.callbacks is not None:
             sockets.append(_listening("--callbacks-bind", wanted.callbacks))
-        site = _site(host, wanted, port, clients)
+        site = _site(host, wanted, port, clients, link)
         upkeep = Upkeep(site)
 
         @asynccontextmanager
@@ -57,6 +66,7 @@ def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
             yield
             site.live.close()
             with CancelScope(shield=True):
+                await to_thread.run_sync(site.resume.close)
                 await to_thread.run_sync(upkeep.close)
                 await to_thread.run_sync(host.close)
 
@@ -73,7 +83,7 @@ def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _site(host: Host, wanted: WebOptions, port: int, clients: int) -> WebSite:
+def _site(host: Host, wanted: WebOptions, port: int, clients: int, link: bytes | None) -> WebSite:
     cookie = "__Host-gert" if wanted.url.startswith("https:") else f"gert_{port}"
     if wanted.header is None:
         base = wanted.base_url or f"http://{wanted.bind.shown.rpartition(':')[0]}:{port}"
@@ -82,7 +92,14 @@ def _site(host: Host, wanted: WebOptions, port: int, clients: int) -> WebSite:
         doorman = TrustedHeader(wanted)
     keys = FormKeys(cookie=f"{cookie}_form", base_url=wanted.base_url)
     return WebSite(
-        host, wanted, doorman=doorman, keys=keys, live=LiveRuns(host, clients=clients), endings=Endings(host)
+        host,
+        wanted,
+        doorman=doorman,
+        links=LinkDoorman(host, link),
+        keys=keys,
+        live=LiveRuns(host, clients=clients),
+        endings=Endings(host),
+        resume=Resuming(host, wanted=wanted.resume),
     )
 
 

@@ -19,46 +19,57 @@ if TYPE_CHECKING:
     from gert_web.forms import Fields, FormKeys
     from gert_web.live import LiveRuns
     from gert_web.people import Doorman, Visitor
+    from gert_web.personal import LinkDoorman
     from gert_web.problems import PageError
+    from gert_web.resuming import Resuming
 
 
 class WebSite:
     """One server: its host, its options, and its pages."""
 
     def __init__(
-        self, host: Host, wanted: WebOptions, *, doorman: Doorman, keys: FormKeys, live: LiveRuns, endings: Endings
+        self,
+        host: Host,
+        wanted: WebOptions,
+        *,
+        doorman: Doorman,
+        links: LinkDoorman,
+        keys: FormKeys,
+        live: LiveRuns,
+        endings: Endings,
+        resume: Resuming,
     ) -> None:
         self.host = host
         self.wanted = wanted
         self.doorman = doorman
+        self.links = links
         self.keys = keys
         self.live = live
         self.endings = endings
+        self.resume = resume
+        self.callbacks = frozenset(host.callbacks())
+        """The providers that take callbacks."""
         self._templates = environment()
-        self.problems: dict[str, str] = {}
-        """By run why it could not be resumed here."""
 
     @property
     def secure(self) -> bool:
         """Whether cookies are sent over https only."""
         return self.wanted.url.startswith("https:")
 
-    def page(self, name: str, *, code: int = 200, person: Visitor | None = None, **values: Any) -> HTMLResponse:
+    def page(self, template: str, /, *, code: int = 200, person: Visitor | None = None, **values: Any) -> HTMLResponse:
         """Return a page of a template; its forms are those of ``person``."""
         common = {"site": self, "person": person, "field": FIELD}
         common["form_token"] = None if person is None else self.keys.token_of(person)
-        text = self._templates.get_template(name).render(**common, **values)
+        text = self._templates.get_template(template).render(**common, **values)
         return HTMLResponse(text.encode("utf-8", "replace"), status_code=code)
 
     def problem(self, error: PageError, person: Visitor | None = None) -> Response:
         """Return the page of an error."""
         return self.page("problem.html", code=error.status, person=person, error=error)
 
-    def set_cookie(self, response: Response, name: str, value: str, *, strict: bool, path: str = "/") -> None:
+    def set_cookie(self, response: Response, name: str, value: str, *, strict: bool) -> None:
         """Set a cookie that no script can read."""
-        response.set_cookie(
-            name, value, path=path, httponly=True, secure=self.secure, samesite="strict" if strict else "lax"
-        )
+        response.set_cookie(name, value, httponly=True, secure=self.secure, samesite="strict" if strict else "lax")
 
 
 class PageVisit(Struct, frozen=True, kw_only=True):
@@ -68,6 +79,8 @@ class PageVisit(Struct, frozen=True, kw_only=True):
     request: Request
     person: Visitor
     fields: Fields
+    body: bytes = b""
+    """What was sent, as it came."""
 
     @property
     def host(self) -> Host:
@@ -82,12 +95,12 @@ class PageVisit(Struct, frozen=True, kw_only=True):
         """Return what stands behind the question mark, empty when it is missing."""
         return self.request.query_params.get(name, "")
 
-    def page(self, name: str, *, code: int = 200, **values: Any) -> Response:
+    def page(self, template: str, /, *, code: int = 200, **values: Any) -> Response:
         """Return a page for this person, whose forms it can send."""
-        response = self.site.page(name, code=code, person=self.person, **values)
-        keys = self.site.keys
-        if self.request.cookies.get(keys.cookie) != keys.cookie_of(self.person):
-            self.site.set_cookie(response, keys.cookie, keys.cookie_of(self.person), strict=True)
+        response = self.site.page(template, code=code, person=self.person, **values)
+        name, value = self.site.keys.cookie_of(self.person)
+        if self.request.cookies.get(name) != value:
+            self.site.set_cookie(response, name, value, strict=True)
         return response
 
     def go(self, path: str) -> Response:

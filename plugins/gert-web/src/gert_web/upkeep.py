@@ -23,6 +23,7 @@ class Upkeep:
 
     def __init__(self, site: WebSite) -> None:
         self._site = site
+        self._host = site.host
         self._stop = threading.Event()
         self._said: set[str] = set()
         self._thread = threading.Thread(target=self._rounds, name="gert-web-upkeep", daemon=True)
@@ -38,12 +39,17 @@ class Upkeep:
 
     def _rounds(self) -> None:
         while not self._stop.is_set():
-            for part in (self._flush, self._site.endings.refresh):
+            for part in (
+                self._host.update_messages,
+                self._site.resume.answered,
+                self._flush,
+                self._site.endings.refresh,
+            ):
                 self._do(part)
             self._stop.wait(EVERY)
 
     def _flush(self) -> None:
-        for _ in self._site.host.flush():
+        for _ in self._host.flush():
             if self._stop.is_set():
                 return
 

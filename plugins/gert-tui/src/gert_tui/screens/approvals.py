@@ -8,9 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from gert_core.api import GertError
+from gert_core.hosting.inputs import as_text
 from gert_core.kit.approval_screen import command_of, describe, name_of
 from gert_core.kit.display import readable_time
-from gert_tui.inputs import as_text
 from gert_tui.screens.base import GertScreen
 from gert_tui.screens.dialogs import Choose, Fill
 from gert_tui.screens.page import TextView

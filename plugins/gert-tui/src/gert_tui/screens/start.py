@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Checkbox, Input, Static
 
 from gert_core.api import GertError
-from gert_tui.inputs import as_text, input_fields
+from gert_core.hosting.inputs import as_text, input_fields
 from gert_tui.screens.base import GertScreen
 from gert_tui.widgets.fields import Box, OneOf, Radio, TextLine
 from gert_tui.widgets.rows import RowsView
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widget import Widget
 
-    from gert_tui.inputs import InputField
+    from gert_core.hosting.inputs import InputField
     from gert_tui.look import Look
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import JSONResponse, Response
 
@@ -11,6 +11,8 @@ from gert_core.hosting.views import row_document
 from gert_web.pages.runs import KEPT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_web.site import PageVisit
 
 MOST: Final = 1000
@@ -25,7 +27,9 @@ def runs(visit: PageVisit) -> Response:
 
 def tickets(visit: PageVisit) -> Response:
     """Answer as ``gert approvals list --json``."""
-    return JSONResponse({"approvals": [view.to_json() for view in visit.host.tickets()]})
+    unreadable: list[Mapping[str, Any]] = []
+    found = [view.to_json() for view in visit.host.tickets(report=unreadable.append)]
+    return JSONResponse({"approvals": found, "unreadable": unreadable})
 
 
 __all__ = ["runs", "tickets"]

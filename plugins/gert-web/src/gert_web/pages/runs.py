@@ -6,12 +6,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gert_core.hosting import next_steps
+from gert_core.hosting.advice import next_steps_of, resume_options
+from gert_web.problems import PageError
 from gert_web.story import SHOWN, tell
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from gert_core.api import RunRow
+    from gert_core.hosting import RunView
     from gert_web.site import PageVisit
 
 PAGE: Final = 50
@@ -65,13 +68,32 @@ def one_run(visit: PageVisit) -> Response:
         steps=steps[-SHOWN:],
         hidden=max(len(steps) - SHOWN, 0),
         next=next_steps(view),
-        asking=list(dict.fromkeys(str(one["step_key"]) for one in document.get("questions") or ())),
-        problem=visit.site.problems.get(view.run_id, ""),
+        asking=list(dict.fromkeys(str(one["step_key"]) for one in visit.host.questions(view.run_id))),
+        resumable=visit.site.wanted.resume and _plain_resume(view),
+        problem=visit.site.resume.problem_of(view.run_id),
     )
+
+
+def resume(visit: PageVisit) -> Response:
+    """Resume a run that only waits for that; without ``--resume`` the page shows the command."""
+    if not visit.site.wanted.resume:
+        raise PageError(403, "This server resumes no runs.", hint="It was started without --resume.")
+    view = visit.host.run(visit.word("run"))
+    if not _plain_resume(view):
+        raise PageError(409, "This run cannot simply be resumed.", hint="Its page shows what can be done.")
+    visit.site.resume.soon(view.run_id)
+    return visit.go(f"/runs/{view.run_id}")
+
+
+def _plain_resume(view: RunView) -> bool:
+    """Return whether the first thing to do about a run is to resume it, and nothing has to be said for that."""
+    first = next(iter(next_steps_of(view.info)), None)
+    found = None if first is None else resume_options(first)
+    return found is not None and not any(value for name, value in found.items() if name != "run_id")
 
 
 def _wanted(row: RunRow, status: str, runbook: str) -> bool:
     return (not status or row.status == status) and (not runbook or row.runbook == runbook)
 
 
-__all__ = ["PAGE", "listing", "one_run"]
+__all__ = ["PAGE", "listing", "one_run", "resume"]

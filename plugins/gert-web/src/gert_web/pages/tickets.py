@@ -1,14 +1,16 @@
-"""``/tickets``: the inbox, one ticket with everything that its approval means, and deciding it."""
+"""``/tickets``: the inbox, one ticket with everything that its approval means, deciding it, and talking about it."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api import GertError
 from gert_core.kit.approval_screen import command_of
-from gert_web.problems import PageError
+from gert_web.problems import PageError, page_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.responses import Response
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 SERIOUS: Final = ("high", "critical")
 """The risks for which a person says that they have read the command."""
 _STARTED: Final = ("program", "connect", "method", "stdin", "env", "cwd")
-_OPEN: Final = ("pending", "answered")
 
 
 def inbox(visit: PageVisit) -> Response:
@@ -31,22 +32,49 @@ def inbox(visit: PageVisit) -> Response:
 
 def ticket(visit: PageVisit) -> Response:
     """Show a ticket."""
-    return _shown(visit, visit.host.ticket(visit.word("ticket")))
+    return shown(visit, visit.host.ticket(visit.word("ticket")))
 
 
 def decide(visit: PageVisit) -> Response:
     """Approve or reject a ticket."""
     ticket_id = visit.word("ticket")
+    return decided(visit, ticket_id, back=f"/tickets/{ticket_id}")
+
+
+def comment(visit: PageVisit) -> Response:
+    """Ask or say something about a ticket."""
+    ticket_id = visit.word("ticket")
+    visit.host.comment(ticket_id, visit.fields["text"].strip(), by=visit.person.name)
+    return visit.go(f"/tickets/{ticket_id}#comments")
+
+
+def decided(visit: PageVisit, ticket_id: str, *, back: str, before: Callable[[], object] = lambda: None) -> Response:
+    """Decide a ticket as a form says, and go ``back``; ``before`` is called when all that is known here is right.
+
+    One that is over is shown with how it ended.
+    """
     view = visit.host.ticket(ticket_id)
     approved = _decision(visit, view.request)
-    refuse_own(visit, view.request)
-    visit.host.decide(
-        ticket_id,
-        approved=approved,
-        identity=visit.person.identity,
-        reason=visit.fields["reason"].strip() or None,
-    )
-    return visit.go(f"/tickets/{ticket_id}")
+    if view.status == "pending" and asked_by(visit, view.request):
+        hint = "Ask somebody else; `approvals.config.allow_self: true` in the project leaves it to the rules."
+        raise PageError(403, "You started this run, and somebody else decides about it.", hint=hint)
+    try:
+        if view.status == "pending":
+            before()
+        visit.host.decide(
+            ticket_id,
+            approved=approved,
+            identity=visit.person.identity,
+            evidence=None if visit.person.identity is None else hashlib.sha256(visit.body).hexdigest(),
+            reason=visit.fields["reason"].strip() or None,
+        )
+    except GertError as error:
+        found = page_error(error)
+        if found.status != 410:
+            raise
+        return shown(visit, visit.host.ticket(ticket_id), code=410, notice=found.message, closed=True)
+    visit.site.resume.soon(view.request.run_id)
+    return visit.go(back)
 
 
 def _decision(visit: PageVisit, request: ApprovalRequest) -> bool:
@@ -59,33 +87,39 @@ def _decision(visit: PageVisit, request: ApprovalRequest) -> bool:
     return said == "approve"
 
 
-def refuse_own(visit: PageVisit, request: ApprovalRequest) -> None:
-    """Raise ``PageError`` for somebody who decides about what they asked for."""
-    if is_own(visit, request):
-        hint = "Ask somebody else; `approvals.config.allow_self: true` in the project leaves it to the rules."
-        raise PageError(403, "You started this run, and somebody else decides about it.", hint=hint)
-
-
-def is_own(visit: PageVisit, request: ApprovalRequest) -> bool:
+def asked_by(visit: PageVisit, request: ApprovalRequest) -> bool:
     """Return whether somebody asked for a ticket themselves, and the project does not leave that to the rules."""
-    return visit.person.name.casefold() == request.requested_by.casefold()
+    leaves = visit.host.approval_config.get("allow_self") is True
+    return not leaves and visit.host.is_requester(request, identity=visit.person.identity)
 
 
-def _shown(visit: PageVisit, view: TicketView) -> Response:
-    request = view.request
+def shown(
+    visit: PageVisit,
+    view: TicketView,
+    *,
+    code: int = 200,
+    notice: str = "",
+    action: str = "",
+    closed: bool = False,
+) -> Response:
+    """Return the page of a ticket; ``action`` is where its form goes, and one that is ``closed`` has none."""
+    request, state = view.request, view.state
     return visit.page(
         "ticket.html",
-        view=view,
+        code=code,
+        state=state,
         request=request,
-        status=view.status,
-        open=view.status == "pending",
+        notice=notice,
+        open=state.open and not closed,
+        own=state.open and asked_by(visit, request),
+        serious=request.risk_level in SERIOUS,
         command=command_of(request),
         started=_details(request),
-        since=view.since_last,
         ended=visit.site.endings.of(request.runbook_name),
-        own=is_own(visit, request),
-        serious=request.risk_level in SERIOUS,
-        run=visit.host.run(request.run_id),
+        action=action or f"/tickets/{request.ticket_id}/decide",
+        waits=state.status == "answered" and state.run_status not in ("running", "queued"),
+        resuming=visit.site.wanted.resume,
+        problem=visit.site.resume.problem_of(request.run_id),
     )
 
 
@@ -98,4 +132,4 @@ def _details(request: ApprovalRequest) -> dict[str, Any]:
     return found
 
 
-__all__ = ["SERIOUS", "decide", "inbox", "is_own", "refuse_own", "ticket"]
+__all__ = ["SERIOUS", "asked_by", "comment", "decide", "decided", "inbox", "shown", "ticket"]

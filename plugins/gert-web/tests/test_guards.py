@@ -1,0 +1,226 @@
+"""What holds for every request: forms of other sites, foreign names, too much, and paths that lead elsewhere."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+
+import pytest
+from webs import Browser
+
+POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
+
+
+def raw(base, method, path, headers=(), body=b""):
+    """The status of a request exactly as it is given."""
+    host, _, port = base.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in headers:
+        connection.putheader(name, value)
+    connection.endheaders(body or None)
+    answer = connection.getresponse()
+    text = answer.read().decode("utf-8", "replace")
+    connection.close()
+    return answer.status, text
+
+
+@pytest.mark.parametrize("path", ["/tickets", "/nowhere", "/healthz", "/static/style.css", "/api/runs", "/outcomes"])
+def test_every_answer_says_what_browsers_may_do_with_it(served, path):
+    _, _, _, browser = served
+    headers = browser.get(path).headers
+    assert headers["content-security-policy"] == POLICY
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "null"},
+        {"Origin": "null", "Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://localhost:1"},
+        {"Origin": ""},
+        {},
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Origin": "{base}", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "{base}.evil.example"},
+        {"Referer": "{base}/tickets"},
+    ],
+)
+def test_a_form_of_another_site_is_refused(served, headers):
+    lab, ticket, server, browser = served
+    fields = browser.form(f"/tickets/{ticket}") | {"decision": "approve", "read": "yes"}
+    given = {name: text.replace("{base}", server.base) for name, text in headers.items()}
+    answer = browser.post(f"/tickets/{ticket}/decide", data=fields, headers=given)
+    assert answer.status_code == 403
+    assert lab.status(ticket) == "pending"
+
+
+@pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
+def test_a_forged_form_is_refused(served, token):
+    lab, ticket, _, browser = served
+    fields = {"decision": "approve", "read": "yes"} | ({} if token is None else {"form_token": token})
+    assert browser.submit(f"/tickets/{ticket}/decide", fields).status_code == 403
+    assert lab.status(ticket) == "pending"
+
+
+def test_a_form_without_its_cookie_is_refused(served):
+    lab, ticket, server, browser = served
+    fields = browser.form(f"/tickets/{ticket}") | {"decision": "approve", "read": "yes"}
+    bare = Browser(server.base)
+    for cookie in browser.cookies.jar:
+        if cookie.name.endswith("_login"):
+            bare.cookies.set(cookie.name, cookie.value)
+    with bare:
+        assert bare.submit(f"/tickets/{ticket}/decide", fields).status_code == 403
+    assert lab.status(ticket) == "pending"
+
+
+def test_the_cookie_of_forms_is_for_this_site_only(served):
+    _, ticket, _, browser = served
+    browser.get(f"/tickets/{ticket}")
+    (cookie,) = [cookie for cookie in browser.cookies.jar if cookie.name.endswith("_form")]
+    assert cookie.has_nonstandard_attr("HttpOnly")
+    assert cookie.get_nonstandard_attr("SameSite") == "strict"
+
+
+def test_forms_of_other_tabs_stay_valid(lab):
+    lab.gated()
+    first, second = lab.pending(), lab.pending()
+    with lab.web() as server:
+        browser = server.browser()
+        one, two = (browser.form(f"/tickets/{ticket}") for ticket in (first, second))
+        browser.get("/runs")
+        # A page that another site led to: browsers send no strict cookie with it.
+        strict = [cookie for cookie in browser.cookies.jar if cookie.name.endswith("_form")]
+        for cookie in strict:
+            browser.cookies.delete(cookie.name)
+        browser.get(f"/tickets/{second}")
+        for ticket, hidden in ((second, two), (first, one)):
+            said = browser.submit(f"/tickets/{ticket}/decide", hidden | {"decision": "approve", "read": "yes"})
+            assert said.status_code == 303
+
+
+def test_the_form_of_a_browser_that_sends_no_origin_is_known_by_its_site(lab):
+    lab.gated()
+    ticket = lab.pending()
+    with lab.web() as server:
+        browser = server.browser()
+        fields = browser.form(f"/tickets/{ticket}") | {"decision": "approve", "read": "yes"}
+        headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}  # as Chromium does under no-referrer
+        assert browser.post(f"/tickets/{ticket}/decide", data=fields, headers=headers).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "named", [["evil.example"], ["127.0.0.1"], ["127.0.0.1:1"], [], ["{own}", "evil.example"], ["{own}", "{own}"]]
+)
+def test_another_name_for_loopback_is_refused(served, named):
+    _, ticket, server, browser = served
+    own = server.base.removeprefix("http://")
+    cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
+    headers = [("Host", name.replace("{own}", own)) for name in named]
+    status, text = raw(server.base, "GET", "/tickets", [*headers, ("Cookie", cookies)])
+    assert status in (400, 421)
+    assert ticket not in text
+
+
+def test_localhost_is_a_name_of_loopback(served):
+    _, _ticket, server, browser = served
+    port = server.base.rpartition(":")[2]
+    cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
+    assert raw(server.base, "GET", "/tickets", [("Host", f"localhost:{port}"), ("Cookie", cookies)])[0] == 200
+
+
+def test_too_much_is_not_read(served):
+    lab, ticket, server, browser = served
+    hidden = browser.form(f"/tickets/{ticket}")
+    large = hidden | {"decision": "approve", "read": "yes", "reason": "x" * 70_000}
+    assert browser.submit(f"/tickets/{ticket}/decide", large).status_code == 413
+    host = ("Host", server.base.removeprefix("http://"))
+    for length in ("70000", "-1", "9" * 30, "x"):
+        assert raw(server.base, "POST", f"/tickets/{ticket}/decide", [host, ("Content-Length", length)])[0] in (
+            400,
+            413,
+        )
+    fields = {f"f{number}": "x" for number in range(500)}
+    assert browser.submit(f"/tickets/{ticket}/decide", hidden | fields).status_code == 400
+    assert lab.status(ticket) == "pending"
+
+
+def test_too_much_in_pieces_is_not_read(served):
+    _, _ticket, server, _ = served
+    host, _, port = server.base.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as sent:
+        head = f"POST /callbacks/inbox HTTP/1.1\r\nHost: {host}:{port}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        sent.sendall(head.encode())
+        piece = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
+        try:
+            for _ in range(8):
+                sent.sendall(piece)
+            sent.sendall(b"0\r\n\r\n")
+        except OSError:
+            pass
+        assert sent.recv(64).split()[1] in (b"413", b"404")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tickets/..",
+        "/tickets/../../etc/passwd",
+        "/tickets/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "/tickets/..%2f..%2fgert-project.yaml",
+        "/tickets/t-%00",
+        "/tickets/" + "a" * 4000,
+        "/runs/..",
+        "/runs/%2e%2e%2f",
+        "/runs/..%2f..%2fetc/events",
+        "/runs/%2e%2e/answer/x",
+        "/runs/nope",
+        "/runs/nope/answer/../../x",
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/static/..%2f..%2fcommand.py",
+        "/callbacks/..",
+        "/callbacks/inbox",
+        "/callbacks/nope/%2e%2e",
+        "/start",
+        "/nowhere",
+    ],
+)
+def test_a_path_that_leads_elsewhere_leads_nowhere(served, path):
+    _, _, server, browser = served
+    cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
+    headers = [("Host", server.base.removeprefix("http://")), ("Cookie", cookies)]
+    status, text = raw(server.base, "GET", path, headers)
+    assert status == 404, text
+    assert "root:" not in text
+    assert "import" not in text
+
+
+def test_what_takes_a_form_cannot_be_opened_and_the_other_way_round(served):
+    _, ticket, _, browser = served
+    assert browser.get(f"/tickets/{ticket}/decide").status_code == 405
+    assert browser.submit("/tickets", {}).status_code == 405
+    assert browser.request("DELETE", f"/tickets/{ticket}").status_code == 405
+
+
+def test_callbacks_have_a_port_of_their_own(lab):
+    from webs import free_port
+
+    lab.gated()
+    port = free_port()
+    with lab.web("--callbacks-bind", f"127.0.0.1:{port}") as server:
+        assert server.base
+        apart = Browser(f"http://127.0.0.1:{port}")
+        with apart:
+            assert apart.get("/healthz").status_code == 200
+            assert apart.get("/tickets").status_code == 404
+            assert apart.get(server.login).status_code == 404
+            assert "takes callbacks" in apart.post("/callbacks/pager").text
+        assert server.browser().post("/callbacks/pager").text == "there is nothing here\n"
