@@ -70,6 +70,7 @@ class StepReader:
         self._origin = origin
         self._imported_types: dict[str, _ImportedType] = {}
         self._claims = [(t.name, t.claims.split(".")) for t in types.values() if t.claims]
+        self._claiming = frozenset(field[0] for _, field in self._claims)
         self._unnamed: Counter[str] = Counter()
         self._scope: str | None = None
         """The scope that steps around the one that is read share with it."""
@@ -100,14 +101,13 @@ class StepReader:
                 hint="put a space after the colon: `type: ...`" if isinstance(raw, str) and ":" in raw else None,
             )
             return None
-        common: dict[str, object] = {}
-        own: dict[str, object] = {}
-        for key, value in raw.items():
-            (common if key in _COMMON else own)[key] = value
+        common: dict[str, object] = {key: value for key, value in raw.items() if key in _COMMON}
+        own: dict[str, object] = {key: value for key, value in raw.items() if key not in common}
         kind = self._kind(common.get("type"), path)
         if kind is not None and kind.type.owns:
             own.update({key: common.pop(key) for key in kind.type.owns if key in common})
-        claimant = self._claimant(raw, path) if self._claims and kind is not None else None
+        may_be_claimed = kind is not None and not self._claiming.isdisjoint(raw)
+        claimant = self._claimant(raw, path) if may_be_claimed else None
         claimed = kind is not None and claimant is not None and claimant != kind.type.name
         if claimed and claimant is not None:
             kind = self._imported(claimant)
@@ -118,9 +118,10 @@ class StepReader:
             return None
         if self._scope is not None and fields.scope is None and kind.type.flow is Flow.LEAF:
             fields = fields.model_copy(update={"scope": self._scope})
+        name = fields.id
         step = StepNode(
-            id=fields.id or self._number(kind.type.name),
-            named=fields.id is not None,
+            id=name or self._number(kind.type.name),
+            named=name is not None,
             type=kind.type,
             fields=fields,
             body=body,

@@ -182,16 +182,11 @@ class Runbook(Struct, kw_only=True, eq=False):
         return None if found is None else (book, found)
 
     def walk(self) -> Iterator[StepNode]:
-        """Yield every step at any depth, in document order."""
-        stack = [iter(block.steps) for block in reversed(self.lists)]
-        while stack:
-            for step in stack[-1]:
-                yield step
-                if step.blocks:
-                    stack.extend(iter(block.steps) for block in reversed(step.blocks))
-                    break
-            else:
-                stack.pop()
+        """Return every step at any depth, in document order."""
+        found: list[StepNode] = []
+        for block in self.lists:
+            _add_steps(block, found)
+        return iter(found)
 
 
 class Included(Struct, kw_only=True, eq=False):
@@ -202,6 +197,13 @@ class Included(Struct, kw_only=True, eq=False):
     runbook: Runbook
     project: Project | None = None
     """The project that it belongs to itself."""
+
+
+def _add_steps(block: BlockNode, found: list[StepNode]) -> None:
+    for step in block.steps:
+        found.append(step)
+        for inner in step.blocks:
+            _add_steps(inner, found)
 
 
 def _step_id(part: str) -> str:

@@ -34,7 +34,7 @@ _SPELLED: Final = {"true": "true", "yes": "true", "on": "true", "false": "false"
 
 
 class CompiledExpression:
-    """One expression, ready to run: its tree, its text and its closure."""
+    """One expression: its tree, its text and, once it was evaluated, its closure; validation needs none."""
 
     __slots__ = ("_run", "offset", "source", "text", "tree")
 
@@ -48,13 +48,16 @@ class CompiledExpression:
             raise TemplateError(
                 error.message, hint=error.hint, offset=self.offset + error.offset, rule=error.rule
             ) from None
-        run = evaluator(self.tree)
-        self._run: Callable[[Variables], object] = run if isinstance(self.tree, Path) else _measured(run)
+        self._run: Callable[[Variables], object] | None = None
 
     def evaluate(self, variables: Variables) -> object:
         """Return the value; errors name the expression and, for a variable, the most similar defined name."""
+        run = self._run
+        if run is None:
+            run = evaluator(self.tree)
+            self._run = run = run if isinstance(self.tree, Path) else _measured(run)
         try:
-            value = self._run(variables)
+            value = run(variables)
         except UndefinedVariable as error:
             error.complete(variables.names())
             raise
@@ -257,12 +260,18 @@ def compile_condition(raw: object) -> Condition:
 
 @lru_cache(maxsize=_CACHED)
 def _text(raw: str) -> Template:
-    parts = tuple(part if isinstance(part, str) else CompiledExpression(part) for part in split(raw))
-    if all(isinstance(part, str) for part in parts):
+    parts: list[str | CompiledExpression] = []
+    static = True
+    for part in split(raw):
+        if isinstance(part, str):
+            parts.append(part)
+        else:
+            parts.append(CompiledExpression(part))
+            static = False
+    if static:
         return Static(raw)
-    if len(parts) == 1 and isinstance(parts[0], CompiledExpression):
-        return Single(parts[0])
-    return TextTemplate(parts)
+    first = parts[0]
+    return Single(first) if len(parts) == 1 and not isinstance(first, str) else TextTemplate(tuple(parts))
 
 
 @lru_cache(maxsize=_CACHED)

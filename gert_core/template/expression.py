@@ -9,7 +9,7 @@ from gert_core.template.errors import TemplateError
 from gert_core.template.functions import FUNCTIONS, SPECIAL
 from gert_core.template.parse import parse_kernel
 from gert_core.template.scan import MAX_EXPRESSION
-from gert_core.template.tree import Call, children
+from gert_core.template.tree import Call, Path, children
 
 if TYPE_CHECKING:
     from gert_core.template.tree import Node
@@ -25,14 +25,18 @@ def parse_expression(text: str) -> Node:
     if len(text) > MAX_EXPRESSION:
         raise TemplateError("the expression is longer than 8 KiB")
     tree = _parse(text)
-    if _cost(tree) > MAX_COST:
+    if type(tree) is not Path and _cost(tree) > MAX_COST:
         raise TemplateError("the expression is too expensive", hint="compute part of it in an earlier step")
     return tree
 
 
 def _cost(tree: Node) -> int:
-    own = tree.function.cost if isinstance(tree, Call) else 0
-    return own + sum(map(_cost, children(tree)))
+    cost, nodes = 0, [tree]
+    for node in nodes:  # which grows meanwhile
+        if type(node) is Call:
+            cost += node.function.cost
+        nodes += children(node)
+    return cost
 
 
 def _parse(text: str) -> Node:

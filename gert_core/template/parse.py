@@ -18,8 +18,6 @@ from gert_core.template.functions import (
 from gert_core.template.tree import AllOf, AnyOf, Call, Const, Default, Path, lookup, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gert_core.template.tree import Node
 
 MAX_DEPTH: Final = 50
@@ -96,10 +94,9 @@ def parse_kernel(text: str) -> Node:
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
+        self._tokens = _tokens(text)
         self._at = 0
         self._depth = 0
-        self._end = len(text)
 
     def whole(self) -> Node:
         node = self._pipeline()
@@ -109,11 +106,12 @@ class _Parser:
         return node
 
     def _peek(self) -> _Token:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ("", "", self._end)
+        return self._tokens[self._at]
 
     def _take(self) -> _Token:
-        token = self._peek()
-        self._at += 1
+        token = self._tokens[self._at]
+        if token[0]:  # the last one stays
+            self._at += 1
         return token
 
     def _pipeline(self) -> Node:
@@ -206,7 +204,9 @@ def call(name: str, args: tuple[Node, ...], *, offset: int = 0, direct: bool = F
     return Call(FUNCTIONS[name], args)
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> list[_Token]:
+    """Return the tokens of a text; the last one is empty and marks its end."""
+    tokens: list[_Token] = []
     at = 0
     end = len(text.rstrip())
     while at < end:
@@ -214,10 +214,12 @@ def _tokens(text: str) -> Iterator[_Token]:
         if found is None:
             raise _unreadable(text, at)
         kind = found.lastgroup or ""
-        yield kind, found[kind], found.start(kind)
+        tokens.append((kind, found[kind], found.start(kind)))
         at = found.end()
         if kind in ("path", "scope") and text[at : at + 1] in (".", "/"):
             raise TemplateError(f"a name must follow `{found[kind]}{text[at]}`", offset=at)
+    tokens.append(("", "", len(text)))
+    return tokens
 
 
 def _unreadable(text: str, at: int) -> TemplateError:

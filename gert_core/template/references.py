@@ -10,8 +10,6 @@ from msgspec.structs import replace
 from gert_core.template.tree import Default, Defined, Path, children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gert_core.template.tree import Node
 
 
@@ -36,24 +34,27 @@ class Reference(Struct, frozen=True, kw_only=True):
 
 def references_of(tree: Node, *, source: str, offset: int) -> tuple[Reference, ...]:
     """Return every reference of a tree, in the order they are written."""
+    paths: list[tuple[Path, bool]] = []
+    _add_paths(tree, paths, guarded=False)
     return tuple(
-        Reference(path=path.segments, guarded=guarded, source=source, offset=offset + path.offset)
-        for path, guarded in _paths(tree, guarded=False)
+        [
+            Reference(path=path.segments, guarded=guarded, source=source, offset=offset + path.offset)
+            for path, guarded in paths
+        ]
     )
 
 
-def _paths(node: Node, *, guarded: bool) -> Iterator[tuple[Path, bool]]:
-    match node:
-        case Path():
-            yield node, guarded
-        case Default(value=value, fallback=fallback):
-            yield from _paths(value, guarded=True)
-            yield from _paths(fallback, guarded=guarded)
-        case Defined(value=value):
-            yield from _paths(value, guarded=True)
-        case _:
-            for child in children(node):
-                yield from _paths(child, guarded=guarded)
+def _add_paths(node: Node, found: list[tuple[Path, bool]], *, guarded: bool) -> None:
+    if isinstance(node, Path):
+        found.append((node, guarded))
+    elif isinstance(node, Default):
+        _add_paths(node.value, found, guarded=True)
+        _add_paths(node.fallback, found, guarded=guarded)
+    elif isinstance(node, Defined):
+        _add_paths(node.value, found, guarded=True)
+    else:
+        for child in children(node):
+            _add_paths(child, found, guarded=guarded)
 
 
 __all__ = ["Reference", "references_of"]

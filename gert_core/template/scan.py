@@ -11,6 +11,8 @@ from gert_core.template.errors import TemplateError
 
 MAX_EXPRESSION: Final = 8 * 1024
 MAX_EXPRESSIONS: Final = 10_000
+_PLAIN: Final = re.compile(r"""[^"'`{}]*+\}\}""")
+"""An expression without strings and braces, to its end."""
 _STEP: Final = re.compile(r'"(?:[^"\\]+|\\.)*+"?|\'(?:[^\'\\]+|\\.)*+\'?|`[^`]*+`?|\{|\}', re.DOTALL)
 
 
@@ -42,6 +44,9 @@ def split(text: str) -> list[str | Expression]:
 
 def _end(text: str, start: int) -> int:
     """Return the position of the expression's ``}}``; braces in strings and of nested maps do not end it."""
+    plain = _PLAIN.match(text, start + 2, start + 2 + MAX_EXPRESSION + 2)
+    if plain is not None:
+        return plain.end() - 2
     window = text[start + 2 : start + 2 + MAX_EXPRESSION + 2]
     depth = 0
     closed = -1

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gert_core.kit.nearest import nearest
 from gert_core.kit.outcomes import CATEGORY_WORDS
-from gert_core.template.tree import Call, Const, Default, Items, Path, children
+from gert_core.template.tree import Const, Default, Items, Path
 from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.report import listing
-from gert_core.validation.domain.scalars import expressions
 from gert_core.validation.domain.tested import CATEGORIES, STATUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from gert_core.template.tree import Call
     from gert_core.validation.domain.expressions import TemplateText
     from gert_core.validation.domain.references import References
+    from gert_core.validation.domain.scalars import FoundCall
 
 _STATUS, _CATEGORY = "status", "category"
 _WORDS: Final = {_STATUS: STATUSES | {"running"}, _CATEGORY: CATEGORIES}
@@ -40,29 +41,27 @@ class ComparedWord(NamedTuple):
     offset: int
 
 
-def compared_words(text: object, template: object) -> tuple[ComparedWord, ...]:
+def compared_words(text: object, calls: Iterable[FoundCall]) -> tuple[ComparedWord, ...]:
     """Return the words that a template compares statuses and categories with, of those that these never have."""
     if not isinstance(text, str) or not (_STATUS in text or _CATEGORY in text):
         return ()
     return tuple(
-        ComparedWord(path.segments, word, part.offset + path.offset)
-        for part in expressions(template)
-        for path, word in _walk(part.tree)
+        ComparedWord(path.segments, word, offset + path.offset)
+        for offset, call in calls
+        if call.function.name in _COMPARE
+        for path, word in _impossible(call)
     )
 
 
-def _walk(node: Any) -> Iterator[tuple[Path, str]]:
-    if isinstance(node, Call) and node.function.name in _COMPARE:
-        args = [arg.value if isinstance(arg, Default) else arg for arg in node.args]
-        words = [item for arg in args for item in (arg.items if isinstance(arg, Items) else (arg,))]
-        for path in args:
-            if isinstance(path, Path) and path.segments[-1] in _WORDS:
-                known = _WORDS[path.segments[-1]]
-                for word in words:
-                    if isinstance(word, Const) and isinstance(word.value, str) and word.value not in known:
-                        yield path, word.value
-    for child in children(node):
-        yield from _walk(child)
+def _impossible(call: Call) -> Iterator[tuple[Path, str]]:
+    args = [arg.value if isinstance(arg, Default) else arg for arg in call.args]
+    words = [item for arg in args for item in (arg.items if isinstance(arg, Items) else (arg,))]
+    for path in args:
+        if isinstance(path, Path) and path.segments[-1] in _WORDS:
+            known = _WORDS[path.segments[-1]]
+            for word in words:
+                if isinstance(word, Const) and isinstance(word.value, str) and word.value not in known:
+                    yield path, word.value
 
 
 def check_compared(refs: References, text: TemplateText, uses: Sequence[ComparedWord]) -> None:

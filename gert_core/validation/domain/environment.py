@@ -157,17 +157,16 @@ class Environment:
                 keys.setdefault(key, []).append(entry)
         for key, entries in keys.items():
             old = self.names.get(key)
-            certain = [entry.sure for entry in entries]
-            sure = any(certain) if every else len(certain) == len(blocks) and all(certain)
-            held = [entry.holds for entry in entries]
-            holds = any(held) if every else len(held) == len(blocks) and all(held)
+            by_all = len(entries) == len(blocks)
+            sure = any(entry.sure for entry in entries) if every else by_all and all(entry.sure for entry in entries)
+            holds = any(entry.holds for entry in entries) if every else by_all and all(entry.holds for entry in entries)
             if old is not None and not sure:
                 entries.append(old)
             self.set(
                 key,
                 Entry(
                     joined([entry.shape for entry in entries]),
-                    tuple(entry.origin for entry in entries),
+                    tuple([entry.origin for entry in entries]),
                     sure=sure or (old is not None and old.sure),
                     stays=any(entry.stays for entry in entries),
                     holds=holds or (old is not None and old.holds),

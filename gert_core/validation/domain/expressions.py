@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from gert_core.kit.models import EXPR, LENIENT, RAW, STEPS
+from gert_core.kit.models import EXPR, LENIENT, RAW, STEPS, InputsModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,13 +36,19 @@ class TemplateText(NamedTuple):
 class FieldPlan:
     """How to read the values of one model: a plan per field, or one for the members of a list or map."""
 
-    __slots__ = ("fields", "members")
+    __slots__ = ("fields", "members", "takes_inputs")
 
     def __init__(
-        self, *, fields: Mapping[str, FieldPlan | str] | None = None, members: FieldPlan | str | None = None
+        self,
+        *,
+        fields: Mapping[str, FieldPlan | str] | None = None,
+        members: FieldPlan | str | None = None,
+        takes_inputs: bool = False,
     ) -> None:
         self.fields = fields
         self.members = members
+        self.takes_inputs = takes_inputs
+        """Whether it is the model of steps that take ``inputs``."""
 
 
 class Plans:
@@ -58,7 +64,7 @@ class Plans:
         known = self._known.get(model)
         if known is None:
             fields: dict[str, FieldPlan | str] = {}
-            known = self._known[model] = FieldPlan(fields=fields)
+            known = self._known[model] = FieldPlan(fields=fields, takes_inputs=issubclass(model, InputsModel))
             for name, field in model.model_fields.items():
                 plan = self._marked(field.metadata) or self._annotation(field.annotation)
                 if plan != SKIP:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import Contracts
 from gert_core.documents.type_functions import MissingTool
+from gert_core.plugin.lazy import load_target
 from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Contract, ToolUse
-    from gert_core.documents.tree import Path, Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import Runbook, StepNode, ToolNode
     from gert_core.validation.domain.outcomes import Outcomes
 
 _COMMON: Final = {
@@ -62,7 +63,7 @@ class Facts:
 
 
 class FactTable:
-    """The facts of every step, computed once; steps that call the same action share theirs."""
+    """The facts of every step, computed once; steps that call the same action, or whose type says all, share theirs."""
 
     __slots__ = ("_outcomes", "_runbook", "_shared", "_steps", "contracts", "warned")
 
@@ -70,16 +71,16 @@ class FactTable:
         self.contracts = Contracts(runbook)
         self._outcomes: Outcomes | None = None
         self._runbook = runbook
-        self._steps: dict[Path, Facts] = {}
+        self._steps: dict[StepNode, Facts] = {}
         self._shared: dict[object, Facts] = {}
         self.warned: set[Facts] = set()
         """Those whose outputs were reported already."""
 
     def of(self, step: StepNode) -> Facts:
         """Return the facts of one step."""
-        facts = self._steps.get(step.path)
+        facts = self._steps.get(step)
         if facts is None:
-            facts = self._steps[step.path] = self._find(step)
+            facts = self._steps[step] = self._find(step)
         return facts
 
     def fields(self, step: StepNode) -> dict[str, Shape]:
@@ -96,11 +97,11 @@ class FactTable:
     def _find(self, step: StepNode) -> Facts:
         kind = step.type
         use = self._runbook.functions.tool_use(step)
-        if use is None:
-            return self._own(step, None)
-        if step.fields.contract is not None or kind.outputs is not None:
+        if step.fields.contract is not None or kind.outputs is not None or step.includes:
             return self._own(step, use)
-        key = (kind.name, use.tool, use.action)
+        if use is None and callable(load_target(kind.contract)):
+            return self._own(step, None)
+        key = (kind.name, use, bool(step.blocks))
         facts = self._shared.get(key)
         if facts is None:
             facts = self._shared[key] = self._own(step, use)

@@ -9,7 +9,7 @@ from gert_core.api import Flow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode
+    from gert_core.documents.tree import BlockNode, Runbook, StepNode
 
 _SLOW_BUDGET: Final = 40
 
@@ -127,13 +127,13 @@ class FlowMap:
         self._generous = generous
         self.assumes = False
         """Whether it was taken to be so anywhere."""
-        self._lists: dict[Path, ListFlow] = {}
+        self._lists: dict[BlockNode, ListFlow] = {}
         for block in runbook.lists:
             self._analyse(block)
 
     def of(self, block: BlockNode) -> ListFlow:
         """Return the flow of one list."""
-        return self._lists[block.path]
+        return self._lists[block]
 
     @property
     def jumps(self) -> bool:
@@ -141,15 +141,15 @@ class FlowMap:
         return any(flow.jumps for flow in self._lists.values())
 
     def _analyse(self, block: BlockNode) -> ListFlow:
-        flow = self._lists[block.path] = ListFlow(block)
+        flow = self._lists[block] = ListFlow(block)
         steps = block.steps
         places: dict[str, int] | None = None
         for index, step in enumerate(steps):
             for inner in step.blocks:
                 self._analyse(inner)
-            jump = step.fields.next
-            if jump is None and not jumping_blocks(step):
-                flow.follow.append(self._without_jump(step, index))
+            if step.fields.next is None and not (step.blocks and jumping_blocks(step)):
+                leads = step.type.flow is Flow.LEAF or self.continues(step) or guarded(step)
+                flow.follow.append((index + 1,) if leads else ())
                 continue
             if places is None:
                 places = {other.id: n for n, other in enumerate(steps)}
@@ -157,9 +157,6 @@ class FlowMap:
             flow.follow.append(self._jumping(flow, step, index, places=places))
         flow.close()
         return flow
-
-    def _without_jump(self, step: StepNode, index: int) -> tuple[int, ...]:
-        return (index + 1,) if self.continues(step) or guarded(step) else ()
 
     def _jumping(self, flow: ListFlow, step: StepNode, index: int, *, places: dict[str, int]) -> tuple[int, ...]:
         """Return the exits of a step that has a jump, or a block with one; jumps to unknown steps are ignored."""
@@ -243,7 +240,8 @@ def may_fail(block: BlockNode) -> bool:
 
 def guarded(step: StepNode) -> bool:
     """Return whether the step may be skipped by its guard."""
-    return step.fields.when is not None and step.fields.when is not True
+    when = step.fields.when
+    return when is not None and when is not True
 
 
 def surely_iterates(step: StepNode) -> bool:

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import accepts_any_input
-from gert_core.kit.models import InputsModel
 from gert_core.template import infer
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.shapes import Shape, type_hint
@@ -15,6 +14,7 @@ from gert_core.values import coerce
 if TYPE_CHECKING:
     from gert_core.api import Contract, Param
     from gert_core.documents.tree import Path, StepNode
+    from gert_core.kit.models import InputsModel
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import Facts
     from gert_core.validation.domain.references import References
@@ -31,14 +31,14 @@ _FITS: Final = {
 
 
 def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -> None:
-    """Report unknown, missing and unfitting inputs of a step that takes inputs."""
+    """Report unknown, missing and unfitting inputs of a step that takes inputs, or includes a runbook that does."""
     if step.includes:
         from gert_core.validation.domain.included import check_included
 
         check_included(ctx, refs, step)
-    body = step.body
-    if not isinstance(body, InputsModel):
+    if not ctx.plans.of(type(step.body)).takes_inputs:
         return
+    body: InputsModel = step.body  # type: ignore[assignment] # asked before
     contract = facts.contract
     spread: set[str] | None = set()
     if body.inputs_from is not None:

@@ -34,8 +34,9 @@ def check_names(ctx: Context, facts: FactTable) -> None:
     promoted: dict[str, StepNode] = {}
     for step in ctx.steps:
         _step_names(ctx, step, facts, promoted)
+    taken = {*meta.inputs, *meta.constants, *promoted}
     for step in ctx.steps:
-        if step.named:
+        if step.named and (step.id in taken or step.id in ctx.reserved):
             _step_id(ctx, step, promoted)
 
 
@@ -67,11 +68,11 @@ def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[s
                 path=path,
                 hint="rename one of them",
             )
-    for name in fields.exports:
+    for name in fields.exports if fields.export else ():
         _reserved(ctx, name, export_place(step, name), key=True)
         promoted.setdefault(name, step)
     known = facts.of(step)
-    if known not in facts.warned:
+    if known.outputs and (known.use is None or known not in facts.warned):
         _own_names(ctx, step, known)
         facts.warned.add(known)
     if fields.scope is not None or loop is not None:

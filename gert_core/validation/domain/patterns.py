@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.template import TemplateError, check_pattern
 from gert_core.template.functions import FUNCTIONS
-from gert_core.template.tree import Call, Const, children
-from gert_core.validation.domain.scalars import expressions
+from gert_core.template.tree import Const
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
+
+    from gert_core.validation.domain.scalars import FoundCall
 
 _SEARCHING: Final = {name: FUNCTIONS[name] for name in ("matches", "regexReplace")}
 
 
-def pattern_errors(template: object) -> tuple[TemplateError, ...]:
-    """Return what is wrong with the constant patterns of a template or condition, each at its expression."""
+def pattern_errors(calls: Iterable[FoundCall]) -> tuple[TemplateError, ...]:
+    """Return what is wrong with the constant patterns among the calls of a template, each at its expression."""
     found = []
-    for part in expressions(template):
-        for pattern in _constants(part.tree):
+    for offset, call in calls:
+        function = _SEARCHING.get(call.function.name)
+        if function is None:
+            continue
+        # The filter takes its subject first, the function takes it last.
+        pattern = call.args[0 if call.function is function else 1]
+        if isinstance(pattern, Const) and isinstance(pattern.value, str):
             try:
-                check_pattern(pattern)
+                check_pattern(pattern.value)
             except TemplateError as error:
-                error.offset = part.offset
+                error.offset = offset
                 found.append(error)
     return tuple(found)
-
-
-def _constants(node: Any) -> Iterator[str]:
-    if isinstance(node, Call) and (function := _SEARCHING.get(node.function.name)) is not None:
-        # The filter takes its subject first, the function takes it last.
-        pattern = node.args[0 if node.function is function else 1]
-        if isinstance(pattern, Const) and isinstance(pattern.value, str):
-            yield pattern.value
-    for child in children(node):
-        yield from _constants(child)
 
 
 __all__ = ["pattern_errors"]

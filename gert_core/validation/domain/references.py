@@ -14,7 +14,7 @@ from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.names import check_input_shadowed
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
-from gert_core.validation.domain.scalars import scalar_uses
+from gert_core.validation.domain.scalars import calls_of, scalar_uses
 from gert_core.validation.domain.shapes import MissingMember, Shape, declared_shape, follow
 from gert_core.validation.domain.unresolved import UnresolvedReferences
 
@@ -69,9 +69,10 @@ class CheckedTemplate:
         try:
             self.template = compile_condition(text) if condition else compile_value(text)
             self.references = self.template.references()
-            self.scalars = scalar_uses(self.template)
-            self.compared = compared_words(text, self.template)
-            self.patterns = pattern_errors(self.template)
+            if calls := calls_of(self.template):
+                self.scalars = scalar_uses(calls)
+                self.compared = compared_words(text, calls)
+                self.patterns = pattern_errors(calls)
         except TemplateError as error:
             self.error = error
 

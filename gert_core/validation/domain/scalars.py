@@ -8,7 +8,9 @@ from gert_core.template.compile import Condition, Single, TextTemplate
 from gert_core.template.tree import Call, Const, Path, children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+
+    FoundCall = tuple[int, Call]
 
 _COMPARE: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _TEXT: Final = frozenset({"upper", "lower", "trim", "hasPrefix", "hasSuffix", "matches", "split", "int", "float"})
@@ -22,14 +24,27 @@ class ScalarUse(NamedTuple):
     offset: int
 
 
-def scalar_uses(template: object) -> tuple[ScalarUse, ...]:
-    """Return every such use in a template or condition."""
-    return tuple(
-        ScalarUse(path.segments, name, part.offset + path.offset)
-        for part in expressions(template)
-        if not isinstance(part.tree, (Path, Const))
-        for path, name in _walk(part.tree)
-    )
+def scalar_uses(calls: Iterable[FoundCall]) -> tuple[ScalarUse, ...]:
+    """Return every such use among the calls of a template or condition."""
+    found = []
+    for offset, call in calls:
+        name = call.function.name
+        if name in _TEXT or (name in _COMPARE and _has_scalar(call)):
+            found += [ScalarUse(arg.segments, name, offset + arg.offset) for arg in call.args if isinstance(arg, Path)]
+    return tuple(found)
+
+
+def calls_of(template: object) -> list[FoundCall]:
+    """Return the calls of a template or condition, outer ones first, each with the offset of its expression."""
+    found: list[FoundCall] = []
+    for part in expressions(template):
+        nodes = [part.tree]
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, Call):
+                found.append((part.offset, node))
+            nodes += children(node)[::-1]
+    return found
 
 
 def expressions(template: object) -> Iterable[Any]:
@@ -41,19 +56,8 @@ def expressions(template: object) -> Iterable[Any]:
     return ()
 
 
-def _walk(node: Any) -> Iterator[tuple[Path, str]]:
-    if isinstance(node, Call):
-        name = node.function.name
-        if name in _TEXT or (name in _COMPARE and any(_scalar(arg) for arg in node.args)):
-            for arg in node.args:
-                if isinstance(arg, Path):
-                    yield arg, name
-    for child in children(node):
-        yield from _walk(child)
+def _has_scalar(call: Call) -> bool:
+    return any(isinstance(arg, Const) and isinstance(arg.value, (str, int, float)) for arg in call.args)
 
 
-def _scalar(node: object) -> bool:
-    return isinstance(node, Const) and isinstance(node.value, (str, int, float))
-
-
-__all__ = ["ScalarUse", "expressions", "scalar_uses"]
+__all__ = ["ScalarUse", "calls_of", "expressions", "scalar_uses"]

@@ -1,4 +1,4 @@
-"""Check scopes and visibility patterns, paths whose segments ``/`` or ``.`` separates, and who acts for items."""
+"""Check common fields of steps: scopes and visibility, paths whose segments ``/`` or ``.`` separates, and who acts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Severity
+from gert_core.validation.domain.expressions import templates
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import StepNode
     from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.expressions import TemplateText
     from gert_core.validation.domain.shapes import Shape
 
 _SEPARATOR: Final = re.compile(r"[/.]")
@@ -18,6 +20,27 @@ _GLOB: Final = re.compile(r"[\w-]+|\*{1,2}")
 _EXPRESSION: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _STAND_IN: Final = "x"
 _AGENT: Final = ("id", "role")
+
+
+WRITTEN_IN_FEW: Final = frozenset({"for_each", "description", "principal", "scope", "visibility"})
+"""The fields that ``check_fields`` is about; most steps have none of them."""
+
+
+def check_fields(ctx: Context, step: StepNode, item: Shape | None, found: list[TemplateText]) -> None:
+    """Check common fields of a step; their templates are added to those that are found."""
+    fields = step.fields
+    if fields.for_each is not None and fields.for_each.key is not None:
+        templates(fields.for_each.key, path=(*step.path, "for_each", "key"), found=found)
+    if fields.description is not None:
+        templates(fields.description, path=(*step.path, "description"), found=found)
+    if fields.principal is not None:
+        _check_principal(ctx, step, item)
+        templates(step.raw.get("principal"), path=(*step.path, "principal"), found=found)
+    if fields.scope is not None and "scope" in step.raw:  # one of a step around it is checked there
+        _check_scope(ctx, step)
+        templates(fields.scope, path=(*step.path, "scope"), found=found)
+    if fields.visibility is not None:
+        _check_visibility(ctx, step)
 
 
 def scope_segments(scope: str) -> tuple[tuple[str, ...], bool]:
@@ -29,7 +52,7 @@ def scope_segments(scope: str) -> tuple[tuple[str, ...], bool]:
     return tuple(part for part in parts if part), bool(brace)
 
 
-def check_scope(ctx: Context, step: StepNode) -> None:
+def _check_scope(ctx: Context, step: StepNode) -> None:
     """Report a scope that is not a path of simple names."""
     scope = step.fields.scope
     if scope is None:
@@ -48,7 +71,7 @@ def check_scope(ctx: Context, step: StepNode) -> None:
         )
 
 
-def check_principal(ctx: Context, step: StepNode, item: Shape | None) -> None:
+def _check_principal(ctx: Context, step: StepNode, item: Shape | None) -> None:
     """Report a principal that is to come from the items of a loop that name none; ``item`` is their shape."""
     loop = step.fields.for_each
     if step.fields.principal != "item":
@@ -96,7 +119,7 @@ def _and_no(names: list[str]) -> str:
     return " and no ".join(f"`{name}`" for name in names)
 
 
-def check_visibility(ctx: Context, step: StepNode) -> None:
+def _check_visibility(ctx: Context, step: StepNode) -> None:
     """Report patterns that can match no variable."""
     rule = step.fields.visibility
     if rule is None:
@@ -118,4 +141,4 @@ def check_visibility(ctx: Context, step: StepNode) -> None:
             )
 
 
-__all__ = ["check_principal", "check_scope", "check_visibility", "scope_segments"]
+__all__ = ["WRITTEN_IN_FEW", "check_fields", "scope_segments"]

@@ -81,7 +81,7 @@ def joined(shapes: Sequence[Shape]) -> Shape:
     if not shapes:
         return ANY
     first = shapes[0]
-    if all(shape is first for shape in shapes):
+    if len(shapes) == 1 or all(shape is first for shape in shapes):
         return first
     if any(shape.kind != first.kind for shape in shapes):
         return ANY

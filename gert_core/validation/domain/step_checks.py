@@ -20,8 +20,9 @@ def check_step_types(ctx: Context, facts: FactTable) -> None:
         for block in step.blocks:
             if block.block is not None and block.block.read_only:
                 _check_reads(ctx, facts, block, block.block.read_only, owner=step.id)
-        ctx.runbook.functions.gate(step)  # what it raises is an error here, not in a run
-        for finding in ctx.runbook.functions.check(step):
+        if step.type.gate is not None:
+            ctx.runbook.functions.gate(step)  # what it raises is an error here, not in a run
+        for finding in ctx.runbook.functions.check(step) if step.type.check is not None else ():
             ctx.add(
                 finding.rule,
                 finding.message,

@@ -15,6 +15,7 @@ from gert_core.validation.domain.commands import check_command, check_programs, 
 from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.report import listing
+from gert_core.validation.domain.scalars import calls_of
 from gert_core.validation.domain.secrets import check_secrets
 from gert_core.validation.domain.shapes import MissingMember, declared_shape, follow, type_hint
 from gert_core.values import coerce
@@ -118,7 +119,7 @@ class ToolFile:
             except TemplateError as error:
                 self._invalid_template(text, error)
                 continue
-            for wrong in pattern_errors(template):
+            for wrong in pattern_errors(calls_of(template)):
                 self._invalid_template(text, wrong)
             for reference in references:
                 if not reference.guarded:

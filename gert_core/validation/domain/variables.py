@@ -22,12 +22,12 @@ from gert_core.validation.domain.environment import (
     perhaps,
 )
 from gert_core.validation.domain.exports import check_exports, check_promoted, exported, inside
-from gert_core.validation.domain.expressions import TemplateText, templates, texts
+from gert_core.validation.domain.expressions import TemplateText, texts
 from gert_core.validation.domain.flow import guarded, jump_of, may_fail
 from gert_core.validation.domain.inputs import check_inputs
 from gert_core.validation.domain.iteration import check_for_each, members_of, result_of
 from gert_core.validation.domain.references import References
-from gert_core.validation.domain.scopes import check_principal, check_scope, check_visibility, scope_segments
+from gert_core.validation.domain.scopes import WRITTEN_IN_FEW, check_fields, scope_segments
 from gert_core.validation.domain.shapes import ANY, Shape, collection, declared_shape
 
 if TYPE_CHECKING:
@@ -90,40 +90,34 @@ class VariableWalk:
         known = refs.doubts.known
         facts = self.facts.of(step)
         refs.enter(step)
-        loop = fields.for_each
-        mark = self.env.mark()
+        loop, when = fields.for_each, fields.when
+        mark = self.env.mark() if loop is not None else 0
         item: Shape | None = None
         if loop is not None:
             item = check_for_each(self.ctx, refs, step)
             self.env.set(loop.as_, Entry(item))
         found: list[TemplateText] = []
-        if fields.when is not None:
-            refs.check([TemplateText(fields.when, True, (*step.path, "when"))])
-            refs.doubts.learn(refs.doubts.tests(fields.when))
-        if loop is not None and loop.key is not None:
-            templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
-        if fields.description is not None:
-            templates(fields.description, path=(*step.path, "description"), found=found)
-        if fields.principal is not None:
-            check_principal(self.ctx, step, item)
-            templates(step.raw.get("principal"), path=(*step.path, "principal"), found=found)
-        if fields.scope is not None and "scope" in step.raw:  # one of a step around it is checked there
-            check_scope(self.ctx, step)
-            templates(fields.scope, path=(*step.path, "scope"), found=found)
-        if fields.visibility is not None:
-            check_visibility(self.ctx, step)
-        texts(step.raw, self.ctx.plans.of(type(step.body)), path=step.path, found=found)
+        if when is not None:
+            refs.check([TemplateText(when, True, (*step.path, "when"))])
+            refs.doubts.learn(refs.doubts.tests(when))
+        if not WRITTEN_IN_FEW.isdisjoint(step.raw):
+            check_fields(self.ctx, step, item, found)
+        plan = self.ctx.plans.of(type(step.body))
+        texts(step.raw, plan, path=step.path, found=found)
         later: list[TemplateText] = []
         if step.blocks and step.type.flow is Flow.IN_ORDER:
             later = [text for text in found if text.condition and text.path[-1] != "when"]
             found = [text for text in found if text not in later]
         if found:
             refs.check(found)
-        check_inputs(self.ctx, refs, step, facts)
+        if plan.takes_inputs or step.includes:
+            check_inputs(self.ctx, refs, step, facts)
+        skipped = when is not None and when is not True
+        lacking = skipped or fields.continue_on_fail
         if step.blocks:
             inner = self.env.mark()
             self._blocks(step, later=later)
-            if guarded(step) or fields.continue_on_fail:
+            if lacking:
                 self._doubt(inner)
         if fields.artifacts:
             self._artifacts(step, facts)
@@ -135,8 +129,8 @@ class VariableWalk:
         refs.doubts.known = known
         if not facts.known and fields.scope is None:
             self.env.open = True
-        certain = loop is not None or not (guarded(step) or fields.continue_on_fail)
-        self._define(step, facts, result, sure=sure and not guarded(step), holds=holds and certain)
+        certain = loop is not None or not lacking
+        self._define(step, facts, result, sure=sure and not skipped, holds=holds and certain)
         most = jump_of(step)[1]
         if isinstance(most, str):
             refs.enter(step)
@@ -182,9 +176,10 @@ class VariableWalk:
         before: dict[int, dict[object, Entry]] = {}
         for number in order.sequence if order is not None else range(len(step.blocks)):
             block, start = step.blocks[number], env.mark()
-            for earlier in [one for one in before if order is not None and one in order.before[number]]:
-                for key, entry in before[earlier].items():
-                    env.set(key, entry)
+            for earlier in before if order is not None else ():
+                if order is not None and earlier in order.before[number]:
+                    for key, entry in before[earlier].items():
+                        env.set(key, entry)
             mark = env.mark()
             self._bind(step, block)
             asked = block.block.condition if kind is Flow.ONE_OF and block.block is not None else None
@@ -286,17 +281,18 @@ class VariableWalk:
 
     def _define(self, step: StepNode, facts: Facts, result: Shape, *, sure: bool, holds: bool) -> None:
         env, fields = self.env, step.fields
-        if fields.export:
+        export, scope = fields.export, fields.scope
+        if export:
             check_exports(self.ctx, env, step, facts, result)
-        if self.exporting and fields.scope is None and fields.for_each is None:
+        if self.exporting and scope is None and fields.for_each is None:
             check_promoted(self.ctx, env, step, facts)
         if fields.for_each is not None:
             self._define_loop(step, result, sure=sure, holds=holds)
             return
         env.define(step.id, facts.shape, step, sure=sure, holds=holds)
         outputs = facts.outputs
-        if fields.scope is not None:
-            segments, templated = scope_segments(fields.scope)
+        if scope is not None:
+            segments, templated = scope_segments(scope)
             self._namespace(segments, step, sure=sure)
             if templated or not facts.known:
                 env.define((SCOPE, *segments, BELOW), ANY, step, sure=sure, stays=True, holds=holds)
@@ -306,7 +302,7 @@ class VariableWalk:
         else:
             for name, shape in outputs.items():
                 env.define(name, shape, step, sure=sure, holds=holds)
-        for name, source in fields.exports.items() if fields.export else ():
+        for name, source in fields.exports.items() if export else ():
             env.define(name, inside(exported(facts), source), step, sure=sure, stays=True, holds=holds)
             self._export(name, step)
 

@@ -101,16 +101,18 @@ class AssertCheck(StepModel):
 class AssertStep(StepModel):
     """Expectations that must all be met."""
 
-    checks: Annotated[list[AssertCheck], BeforeValidator(_checks), Field(min_length=1)] = Field(
+    checks: Annotated[list[AssertCheck], Field(min_length=1), BeforeValidator(_checks)] = Field(
         alias="assert", description="The checks; all are made."
     )
 
 
 def check(step: AssertStep) -> list[Finding]:
     """Find patterns that cannot be searched."""
-    patterns = ((index, one.pattern) for index, one in enumerate(step.checks) if one.pattern is not None)
-    found = (check_pattern(pattern, "assert", index, "pattern") for index, pattern in patterns)
-    return [finding for finding in found if finding is not None]
+    return [
+        finding
+        for index, one in enumerate(step.checks)
+        if one.pattern is not None and (finding := check_pattern(one.pattern, "assert", index, "pattern")) is not None
+    ]
 
 
 def run(step: AssertStep, ctx: StepContext) -> Result:

@@ -34,7 +34,7 @@ def _arms(value: object) -> object:
     return value
 
 
-Arms = Annotated[list[Arm], BeforeValidator(_arms), Field(min_length=1)]
+Arms = Annotated[list[Arm], Field(min_length=1), BeforeValidator(_arms)]
 
 
 class BranchStep(StepModel):
