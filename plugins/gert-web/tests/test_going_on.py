@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from people import pair
 from shell import wait_for
 from webs import BEHIND, ME, PROXY_SECRET, policy, proxied
 
@@ -125,6 +126,23 @@ def test_a_person_starts_a_run_that_is_theirs(lab):
         assert bob.decide(ticket).status_code == 303
         ended(lab)
     assert lab.path("changed").read_text() == "tape\n"
+
+
+def test_no_tool_is_given_the_secrets_of_the_server(lab):
+    lab.program("tell", "env | sort > told; echo done")
+    lab.tool("tell", '["tell"]', contract="{ effects: [network], writes: [service] }")
+    lab.gated(policy())
+    lab.book("- { id: tell, type: tool, tool: tell }", tools="tell")
+    ticket = lab.pending("--as", "olga")
+    key, _ = pair(4)
+    keys = {"GERT_LINK_SIGNING_KEY": "hmac-sha256:" + "a2tr" * 11 + "a2s=", "GERT_BRIDGE_SIGNING_KEY_WEB": key}
+    with lab.web(*BEHIND, "--resume", PS=PROXY_SECRET, **keys) as server:
+        assert proxied(server, "alice@corp").decide(ticket).status_code == 303
+        ended(lab)
+    told = lab.path("told").read_text()
+    assert "PATH=" in told
+    for secret in (PROXY_SECRET, *keys.values(), "GERT_LINK", "GERT_BRIDGE"):
+        assert secret not in told
 
 
 def test_nothing_is_started_without_the_option(served):

@@ -84,6 +84,8 @@ class WebOptions(Struct, frozen=True, kw_only=True):
     """The header that says who people are, in lower case; None: they are the user of this process."""
     proxies: tuple[Network, ...] = ()
     proxy_secret: str | None = None
+    secret_env: str | None = None
+    """The variable with that secret, which no tool is given."""
     base_url: str | None = None
     callbacks: Address | None = None
     resume: bool = False
@@ -126,6 +128,7 @@ def read(args: Sequence[str], environ: Mapping[str, str]) -> WebOptions:
         header=_header(texts.get("--trust-header")) if auth == "header" else None,
         proxies=tuple(_network(text) for text in words.many["--trusted-proxy"]),
         proxy_secret=_secret(texts.get("--proxy-secret-env"), environ),
+        secret_env=texts.get("--proxy-secret-env"),
         base_url=_url(texts.get("--base-url")),
         callbacks=_address("--callbacks-bind", texts["--callbacks-bind"]) if "--callbacks-bind" in texts else None,
         resume="--resume" in words.values,

@@ -48,6 +48,7 @@ def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
     """Serve, and return the exit code."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="gert web: %(message)s")
     clients = _descriptors() - RESERVED
+    environ = {name: text for name, text in environ.items() if name != wanted.secret_env}
     link = link_key(environ)
     bridge_key(environ, BRIDGE)  # what is wrong with it is said now
     # People are who the system says they are: no variable makes somebody else of them.
