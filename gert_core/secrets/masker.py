@@ -11,6 +11,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
 from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, longest_word, triggers, wrapped
 from gert_core.secrets.fragments import FRAGMENT_MASK, LINES, mask_ends, mask_pieces, unfinished
+from gert_core.secrets.numbers import as_number, masked_number
 from gert_core.secrets.own import PARTS, written_by_gert
 from gert_core.secrets.search import MARK, across, find, shortest
 from gert_core.template import Symbol
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[^:<>\s]+")
 _MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
-_NUMBER: Final = re.compile(r"<REDACTED:([^:<>\s]+):(int|float)>")
 _FROM: Final = re.compile(r":from(\d+)\Z")
 _WRAPPED: Final = re.compile(r":(lf|crlf|mixed)([0-9r-]+)\Z")
 
@@ -97,8 +97,8 @@ class Masker:
         text = str(value)
         _check(name, text)
         self.count += 1
-        if not isinstance(value, str):
-            self._numbers.setdefault(value, f"{name}:{type(value).__name__}")
+        if (number := as_number(value)) is not None:
+            self._numbers.setdefault(number, f"{name}:{type(number).__name__}")
         for form, shown in forms(text):
             if len(shown) >= MINIMUM:
                 self._masks.setdefault(shown, f"{name}:{form}" if form else name)
@@ -191,15 +191,18 @@ class Masker:
         except TypeError:
             return value
 
-    def mask_event(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of an event's data, masked except for what gert itself writes; see ``written_by_gert``."""
-        return {key: self._mask_field(key, data[key]) for key in data}
+    def mask_event(self, data: Mapping[str, Any], part: str = "") -> dict[str, Any]:
+        """Return a copy of an event's data, masked except for what gert itself writes; see ``written_by_gert``.
 
-    def _mask_field(self, name: str, value: Any) -> Any:
-        if written_by_gert(name, value):
+        ``part`` is the name of the field that has the data, where it is not that of a whole event.
+        """
+        return {key: self._mask_field(key, data[key], part) for key in data}
+
+    def _mask_field(self, name: str, value: Any, part: str) -> Any:
+        if written_by_gert(name, value, part):
             return value
         if name in PARTS and hasattr(value, "keys"):
-            return self.mask_event(value)
+            return self.mask_event(value, name)
         return self.mask(value)
 
     def places(self, text: str) -> list[tuple[int, int]]:
@@ -252,7 +255,7 @@ class Masker:
         if isinstance(value, str):
             if MARK not in value:
                 return value
-            if self._numbers and (number := self._number(value)) is not None:
+            if self._numbers and (number := masked_number(value, self._numbers)) is not None:
                 return number
             texts = {label: text for group in (self._wrapping, self._masks) for text, label in group.items()}
             for match in _MASK.finditer(value):
@@ -270,27 +273,21 @@ class Masker:
         label = match[1]
         return match[0] if label and label.partition(":")[0] in self._own else _original(label, texts)
 
-    def unmask_event(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def unmask_event(self, data: Mapping[str, Any], part: str = "") -> dict[str, Any]:
         """Restore an event's data as it was before ``mask_event``, which leaves alone what gert itself writes."""
-        return {key: self._unmask_field(key, data[key]) for key in data}
+        return {key: self._unmask_field(key, data[key], part) for key in data}
 
-    def _unmask_field(self, name: str, value: Any) -> Any:
-        if written_by_gert(name, value):
+    def _unmask_field(self, name: str, value: Any, part: str) -> Any:
+        if written_by_gert(name, value, part):
             return value
         if name in PARTS and hasattr(value, "keys"):
-            return self.unmask_event(value)
+            return self.unmask_event(value, name)
         return self.unmask(value)
 
     def unmask_message(self, text: str) -> str:
         """Restore a sentence; secrets that are lost stay hidden in it."""
         found = self.unmask(text)
         return _MASK.sub(FRAGMENT_MASK, text) if isinstance(found, LostSecret) else str(found)
-
-    def _number(self, text: str) -> float | None:
-        """Return the number that a typed mask stands for."""
-        match = _NUMBER.fullmatch(text)
-        label = f"{match[1]}:{match[2]}" if match else None
-        return next((value for value, name in self._numbers.items() if name == label), None)
 
     def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the places to replace, from left to right; of overlapping ones, enough to cover all."""

@@ -137,7 +137,7 @@ def test_structures_keys_and_what_is_no_text() -> None:
     value = {"12345": ["a12345", {"n": 12345, "b": True, "x": None, "f": 1.2345}], "t": ("12345",)}
     masked = masker.mask(value)
     assert masked == {
-        "<REDACTED:PW>": ["a<REDACTED:PW>", {"n": 12345, "b": True, "x": None, "f": 1.2345}],
+        "<REDACTED:PW>": ["a<REDACTED:PW>", {"n": "<REDACTED:PW:int>", "b": True, "x": None, "f": 1.2345}],
         "t": ["<REDACTED:PW>"],
     }
     assert masker.unmask(masked) == {**value, "t": ["12345"]}

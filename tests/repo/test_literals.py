@@ -40,6 +40,8 @@ ANOTHER_MEANING = {
     ("gert_core.template.parse", "block"): "a word of another template language that is refused with an explanation",
     ("gert_core.documents.yaml_errors", "block"): "a word of the YAML parser's own messages",
     ("gert_core.engine.journal", "branch"): "a field of trace events: which of several concurrent lists wrote it",
+    ("gert_core.secrets.own", "branch"): "a field of trace events: which of several concurrent lists wrote it",
+    ("gert_core.secrets.own", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.documents.parts", "parallel"): "a field of `for_each`",
     ("gert_core.engine.flow.for_each", "parallel"): "a field of `for_each`, repeated in its event",
     ("gert_core.template.parse", "end"): "a word of the template language that is refused with an explanation",

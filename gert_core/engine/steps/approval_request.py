@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from gert_core.approvals.binding import SHOWN, VERSION, as_older, request_of
 from gert_core.engine.steps.called_tools import TOOLS, callable_tools, program_of
+from gert_core.secrets.own import REQUEST
 from gert_core.tools import REPLAYED, preview, render_action
 from gert_core.trace.events import timestamp
 
@@ -75,7 +76,7 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
         document[TOOLS] = called
     if compiled.type.program is not None:
         document["vars_hash"] = services.digest(execution.layer.names_visible())
-    request = request_of(services.masker.mask(document))
+    request = request_of(services.masker.mask_event(document, REQUEST))
     return as_older(request) if window.older else request
 
 
