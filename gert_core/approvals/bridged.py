@@ -88,7 +88,8 @@ def _checked(
     """Return the answer, signed, if it counts as far as is known here."""
     check_answerable(entry, approved=response.approved, approver=response.approver_id, now=now)
     signed = response if key is None else _signed(response, entry.request, known, key)
-    against = replace(known, actors=told_by(entry.run).actors)
+    told = told_by(entry.run)
+    against = replace(known, actors=told.actors, changed_by=told.changed_by)
     refusal = assess_next(signed, entry.answers, entry.request, against)
     if refusal is not None:
         kind, hint = refusal.kind, "ask somebody who may approve it"

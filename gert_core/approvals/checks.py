@@ -56,10 +56,12 @@ class AnswerAssessment(Struct, frozen=True, kw_only=True):
 class Approvals(Struct, frozen=True, kw_only=True):
     """What the answers to a request are checked against, besides the request itself.
 
-    ``actors`` are the ids of who started the run: the one that was claimed, and the operating system's.
+    ``actors`` are the ids of who started the run: the one that was claimed, and the operating system's. ``changed_by``
+    are those of each person who decided what it executes later, by resuming it with changed documents or results.
     """
 
     actors: frozenset[str]
+    changed_by: tuple[frozenset[str], ...] = ()
     schemes: Schemes
     environ: Mapping[str, str]
     people: People = NO_PEOPLE
@@ -127,8 +129,11 @@ def assess(response: ApprovalResponse, request: ApprovalRequest, known: Approval
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=kind, message=message, verified=verified, breach=True
         )
-    if request.exclude_actor and _is_actor(response, request, known):
+    if request.exclude_actor and _is_actor(response, (*known.actors, request.requested_by), known.people):
         message = f"{who!r} started the run and may not approve it"
+        return _aside(ErrorKind.APPROVAL_OWN_ACTOR, message, verified=verified)
+    if request.exclude_actor and _is_actor(response, frozenset().union(*known.changed_by), known.people):
+        message = f"{who!r} resumed the run with changes of their own and may not approve it"
         return _aside(ErrorKind.APPROVAL_OWN_ACTOR, message, verified=verified)
     if counted in tally.approvers or (key is not None and key.data in tally.keys):
         message = f"{who!r} has approved already and is counted once"
@@ -173,8 +178,8 @@ def _stranger(
         if person is None or comparable_id(person.id) != comparable_id(who):
             message = f"no policy says that {who!r} is {'/'.join(identity_of(response.identity))}"
             return _aside(ErrorKind.APPROVER_UNKNOWN, message)
-        if request.exclude_actor and not is_mapped(people, known.actors):
-            message = f"no policy says which person started the run, so {who!r} may be the same"
+        if request.exclude_actor and not all(is_mapped(people, ids) for ids in (known.actors, *known.changed_by)):
+            message = f"no policy says which person started or changed the run, so {who!r} may be the same"
             return _aside(ErrorKind.APPROVER_UNKNOWN, message)
     if request.approvers and not named:
         message = f"{who!r} is not one of those who may approve it: {', '.join(request.approvers)}"
@@ -198,11 +203,10 @@ def _personal(
     return None, signed_by(known.people.bridges.get(response.identity.get("provider", ""), ())) is not None
 
 
-def _is_actor(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> bool:
-    """Return whether the approver started the run, under whichever of their names."""
-    people = known.people
-    started = {name for own in (*known.actors, request.requested_by) if own for name in people.known_as(own)}
-    return not started.isdisjoint(people.known_as(response.approver_id))
+def _is_actor(response: ApprovalResponse, actors: Iterable[str], people: People) -> bool:
+    """Return whether the approver is one of these actors, under whichever of their names."""
+    acted = {name for own in actors if own for name in people.known_as(own)}
+    return not acted.isdisjoint(people.known_as(response.approver_id))
 
 
 def identity_of(identity: Mapping[str, str]) -> tuple[str, str]:

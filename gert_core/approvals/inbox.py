@@ -100,6 +100,10 @@ class TicketEntry(Struct, frozen=True, kw_only=True):
         meant = self.people.meant_by(approver)
         return comparable_id(meant[0].id if len(meant) == 1 else approver) in self.standing.approved
 
+    def why_not(self, approver: str) -> str | None:
+        """Return why the approval of a person does not count, as far as is known here; None when it does."""
+        return None if self.has_counted(approver) else self.standing.refused.get(comparable_id(approver))
+
     @property
     def comments(self) -> list[Comment]:
         """What people asked or said about it; never an answer."""
@@ -238,7 +242,7 @@ def _entry(
     found = [answer for _, answer in store.answers(ticket_id)]
     answers = tuple(answer for answer in found if isinstance(answer, ApprovalResponse))
     told = told_by(run) if told is None else told
-    against = replace(known(), actors=told.actors) if answers else UNCHECKED
+    against = replace(known(), actors=told.actors, changed_by=told.changed_by) if answers else UNCHECKED
     return TicketEntry(
         request=request,
         run=run,

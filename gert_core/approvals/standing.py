@@ -32,15 +32,18 @@ class TicketStanding(Struct, frozen=True, kw_only=True):
     """Approver ids as they were given, by person."""
     unverified: tuple[str, ...] = ()
     rejected: bool = False
+    refused: dict[str, str] = {}
+    """By comparable id of the approver why an approval does not count."""
 
 
 def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals) -> TicketStanding:
     """Check the answers to a ticket as its run will; one that does not count there takes nothing from anybody."""
-    tally, unverified, rejected = _counted(answers, request, known)
+    refused: dict[str, str] = {}
+    tally, unverified, rejected = _counted(answers, request, known, refused)
     if rejected:
         return TicketStanding(approved=tally.approvers, rejected=True)
     open_ = {who: shown for who, shown in unverified.items() if who not in tally.approvers}
-    return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()))
+    return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()), refused=refused)
 
 
 def assess_next(
@@ -58,9 +61,15 @@ def assess_next(
 
 
 def _counted(
-    answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals
+    answers: Iterable[ApprovalResponse],
+    request: ApprovalRequest,
+    known: Approvals,
+    refused: dict[str, str] | None = None,
 ) -> tuple[Tally, dict[str, str], bool]:
-    """Return which answers count, whose signature cannot be verified here, and whether one is a rejection."""
+    """Return which answers count, whose signature cannot be verified here, and whether one is a rejection.
+
+    In ``refused`` it is noted why others do not count.
+    """
     tally = Tally()
     unverified: dict[str, str] = {}
     for answer in answers:
@@ -71,6 +80,8 @@ def _counted(
             return tally, unverified, True
         elif checked.kind in _NOT_KNOWN_HERE:
             unverified[comparable_id(answer.approver_id)] = answer.approver_id
+        elif refused is not None:
+            refused[comparable_id(answer.approver_id)] = checked.message
     return tally, unverified, False
 
 

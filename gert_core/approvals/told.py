@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from gert_core.api import EventType, RunError, RunStatus
+from gert_core.runs.changers import changed_by
 from gert_core.runs.state import ABORTED
 from gert_core.trace.reader import decode, read
 
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Told(Struct, frozen=True):
-    """What a run's trace tells about its tickets: how they were resolved, and who started the run."""
+    """What a run's trace tells about its tickets: how they were resolved, and who started and changed the run."""
 
     resolved: dict[str, str] = {}
     actors: frozenset[str] = frozenset()
+    changed_by: tuple[frozenset[str], ...] = ()
     aborted: bool = False
     """Whether the run was ended for good, with whatever it waited for."""
 
@@ -42,17 +44,20 @@ def told_by(run: StoredRun) -> Told:
         return Told()
     found: dict[str, str] = {}
     actors = {run.owner} - {""}
+    changers = list[frozenset[str]]()
     aborted = False
     for event in read(run, run_id=run.run_id):
         if event.type == EventType.RUN_START:
             actors |= {str(event.data[name]) for name in ("actor", "os_user") if event.data.get(name)}
+        elif event.type == EventType.RUN_RESUMED and (names := changed_by(event.data)):
+            changers.append(names)
         elif event.type == EventType.APPROVAL_VOID:
             found[str(event.data.get("ticket_id"))] = "void"
         elif event.type == EventType.APPROVAL_RESOLVED:
             found[str(event.data.get("ticket_id"))] = str(event.data.get("status") or "resolved")
         elif event.type == EventType.RUN_COMPLETE:
             aborted = _aborted(event)
-    return Told(found, frozenset(actors), aborted)
+    return Told(found, frozenset(actors), tuple(changers), aborted)
 
 
 __all__ = ["Told", "ended", "told_by"]

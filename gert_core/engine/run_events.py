@@ -15,6 +15,7 @@ from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.engine.steps.secret_outputs import learn_output
 from gert_core.governance.sources import PACK
 from gert_core.plugin.states import PluginState
+from gert_core.runs.changers import changed_by
 from gert_core.runs.state import ABORTED
 from gert_core.trace.events import timestamp
 from gert_core.values import format_duration
@@ -57,6 +58,8 @@ def _write_resumed(run: Run, resumption: Resumption) -> None:
         data["drift"] = resumption.drift
     if resumption.reconciled:
         data["reconciled"] = dict(resumption.reconciled)
+    if changed_by(data) and resumption.os_user:
+        data["os_user"] = resumption.os_user
     if resumption.ticket is not None:
         data["ticket_id"] = resumption.ticket
     if resumption.abort:

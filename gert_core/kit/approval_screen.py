@@ -28,14 +28,13 @@ _BESIDE: Final = 22
 NARROWEST: Final = 8
 """The least columns on which a request can be shown so that no value begins a line."""
 _USUAL: Final = 80
-_SHOWN: Final = ("program", "connect", "method", "stdin", "env", "cwd")
+_SHOWN: Final = ("program", "connect", "method", "config", "stdin", "env", "cwd")
 
 
 def describe(
     request: ApprovalRequest,
     *,
     columns: int,
-    actor: str = "",
     title: str = "Approval needed",
     signature: str = "required",
     more: Mapping[str, str] | None = None,
@@ -74,7 +73,7 @@ def describe(
     if request.approvers:
         yield from frame.rows("approvers", ", ".join(request.approvers))
     if request.exclude_actor:
-        yield from frame.rows("", f"{actor or request.requested_by} started the run and may not approve it")
+        yield from frame.rows("", f"{request.requested_by} started the run and may not approve it")
     if request.require_signed:
         yield from frame.rows("signature", signature)
     if request.expires_at:
@@ -101,10 +100,15 @@ def name_of(request: ApprovalRequest) -> str:
 
 
 def command_of(request: ApprovalRequest) -> str:
-    """Return what the step would start or call, on one line."""
+    """Return what the step would start or call, on one line, with what its transport is told besides."""
+    started = request.document.get("command") or {}
+    told = ", ".join(f"{name} = {value_lines(value)[0]}" for name, value in (started.get("config") or {}).items())
+    return f"{_command_of(request, started)} with {told}" if told else _command_of(request, started)
+
+
+def _command_of(request: ApprovalRequest, started: Mapping[str, Any]) -> str:
     if request.command:
         return shlex.join(request.command)
-    started = request.document.get("command") or {}
     if started.get("argv"):
         return shlex.join(started["argv"])
     if started.get("method"):

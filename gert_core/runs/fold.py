@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
 from gert_core.runs import holds
+from gert_core.runs.changers import changed_by
 from gert_core.runs.state import RunState, StepQuestions, StepState, parent_key
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ class Fold:
         state.status = RunStatus.RUNNING
         state.resumed += not holds.resume(state, event)
         state.aborting = state.aborting or event.data.get("abort") is True
+        if names := changed_by(event.data):
+            state.changed_by.append(names)
         state.outcome = state.failure = state.finished = state.duration = state.waited = None
         state.failing = []
         state.result = {}

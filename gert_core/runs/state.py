@@ -152,6 +152,8 @@ class RunState(Struct, kw_only=True):
     approvals: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By step key how the last approval that it needed stands."""
     resumed: int = 0
+    changed_by: list[frozenset[str]] = field(default_factory=list)
+    """The names of each person who resumed it with changed documents or stated results."""
     aborting: bool = False
     """Whether it was resumed only to be ended: every later process continues that."""
     violations: int = 0

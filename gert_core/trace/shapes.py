@@ -107,6 +107,7 @@ class _RunResumed(Struct):
     ticket_id: str | None = None
     torn_bytes: int | None = None
     actor: str | None = None
+    os_user: str | None = None
     host: str | None = None
     abort: bool | None = None
 

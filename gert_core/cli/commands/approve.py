@@ -77,6 +77,8 @@ def _say(entry: TicketEntry, response: ApprovalResponse) -> None:
     verb = "Approved" if response.approved else "Rejected"
     out(escape(f"{verb} {request.step_id} of {request.runbook_name} as {response.approver_id}{signed}."))
     missing = entry.missing
+    if response.approved and (why := entry.why_not(response.approver_id)) is not None:
+        out(escape(f"This approval does not count: {why}."))
     if response.approved and missing > 0:
         out(f"{missing} more approval{'s' if missing > 1 else ''} needed.")
     show_following(entry.run)
@@ -89,6 +91,7 @@ def _json(entry: TicketEntry, response: ApprovalResponse) -> dict[str, object]:
         "step_id": entry.request.step_id,
         "response": response.to_json(),
         "missing": entry.missing,
+        "problem": entry.why_not(response.approver_id) if response.approved else None,
         "next": following(entry.run),
     }
 

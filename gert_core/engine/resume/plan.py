@@ -15,6 +15,7 @@ from gert_core.engine.resume.reconcile import kept_results, refuse_strangers, st
 from gert_core.engine.resume.retry import around, keys_to_retry, risky_keys
 from gert_core.engine.resume.survivors import wait_for_survivors
 from gert_core.engine.resume.trust import refuse_forged
+from gert_core.engine.run import os_user
 from gert_core.governance.sources import recorded_answers
 from gert_core.runs.result import RunResult
 
@@ -43,6 +44,8 @@ class Resumption(Struct, frozen=True, kw_only=True):
     """What ``run_resumed`` records, and what the resumed run takes as recorded."""
 
     actor: str
+    os_user: str
+    """The operating system's name of who resumes the run; ``actor`` is what they claim."""
     void: list[str]
     """Keys of failed steps, of the steps around them and of what depends on them, to be executed again."""
     drift: list[str]
@@ -127,6 +130,7 @@ def plan(
     void += [key for key in _approved_again(resume) if key not in void]
     return Resumption(
         actor=actor,
+        os_user=os_user(),
         void=void,
         drift=drift,
         results=results,

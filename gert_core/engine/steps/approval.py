@@ -198,6 +198,7 @@ def checked_against(execution: StepExecution) -> Approvals:
     people = facts.policies.people
     return Approvals(
         actors=facts.actors,
+        changed_by=tuple(execution.services.journal.state.changed_by),
         schemes=facts.registry.signature_scheme,
         environ=facts.environ,
         people=people.without_keys() if facts.mode == "replay" else people,

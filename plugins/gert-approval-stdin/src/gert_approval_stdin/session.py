@@ -63,7 +63,7 @@ class StdinSession:
             shown = (
                 [cut(_again(request), columns)]
                 if given
-                else ["", *describe(request, actor=self._services.actor, columns=columns, signature=_UNSIGNED)]
+                else ["", *describe(request, columns=columns, signature=_UNSIGNED)]
             )
             for text in shown:
                 console.say(text)
