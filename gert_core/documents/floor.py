@@ -15,6 +15,8 @@ ROOT: Final = Path("/etc/gert")
 """Where the floor is; no option, project or variable moves it."""
 OWNERS: Final = frozenset({0})
 """The users who may own it: root."""
+_POLICIES: Final = "policies"
+_PLUGINS: Final = "plugins.yaml"
 _LINKS: Final = 40
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
@@ -33,7 +35,7 @@ class PluginFloor(Struct, frozen=True, kw_only=True):
 
 def floor_policies() -> tuple[Path, ...]:
     """Return the policy files of the floor; raise ``FloorError`` when somebody else could change them."""
-    folder = ROOT / "policies"
+    folder = ROOT / _POLICIES
     if not _exists(ROOT) or not _trusted(ROOT) or not _exists(folder) or not _trusted(folder):
         return ()
     try:
@@ -41,9 +43,11 @@ def floor_policies() -> tuple[Path, ...]:
     except OSError as error:
         raise _broken(folder, f"cannot be listed: {error.strerror}") from None
     for name in names:
-        if name.lower().endswith((".yml", ".yaml")) and not name.endswith(".yaml"):
+        if _is_document(name) and not name.endswith(".yaml"):
             # Its author believes that it applies.
             raise _broken(folder / name, "has another ending than .yaml, with which policies are read")
+        if not name.startswith(".") and not _is_document(name) and (folder / name).is_dir():
+            raise _broken(folder / name, f"is a directory: policies are read from {folder} itself")
     found = tuple(folder / name for name in names if name.endswith(".yaml"))
     for file in found:
         _trusted(file)
@@ -52,8 +56,11 @@ def floor_policies() -> tuple[Path, ...]:
 
 def plugin_floor() -> PluginFloor:
     """Return the plugins that the machine requires and blocks; raise ``FloorError`` when that cannot be trusted."""
-    file = ROOT / "plugins.yaml"
-    if not _exists(ROOT) or not _trusted(ROOT) or not _exists(file) or not _trusted(file):
+    file = ROOT / _PLUGINS
+    if not _exists(ROOT) or not _trusted(ROOT):
+        return PluginFloor()
+    _refuse_others()
+    if not _exists(file) or not _trusted(file):
         return PluginFloor()
     from gert_core.documents.project import PluginFloorModel
     from gert_core.documents.standalone import load_strictly
@@ -66,6 +73,21 @@ def floor_files() -> tuple[Path, ...]:
     """Return every file of the floor that applies on this machine."""
     plugins = plugin_floor().file
     return (*floor_policies(), *(() if plugins is None else (plugins,)))
+
+
+def _refuse_others() -> None:
+    """Refuse documents beside those that are read: their author believes that they apply."""
+    try:
+        names = sorted(os.listdir(ROOT))  # noqa: PTH208 - sorted names, no paths
+    except OSError as error:
+        raise _broken(ROOT, f"cannot be listed: {error.strerror}") from None
+    for name in names:
+        if _is_document(name) and name != _PLUGINS:
+            raise _broken(ROOT / name, f"is not read: plugins stand in {_PLUGINS}, policies in {_POLICIES}/NAME.yaml")
+
+
+def _is_document(name: str) -> bool:
+    return name.lower().endswith((".yml", ".yaml"))
 
 
 def _exists(path: Path) -> bool:

@@ -201,7 +201,26 @@ def another_case(machine):
     machine.policy().rename(machine.etc / "policies" / "deny.YAML")
 
 
+def plugins_of_another_ending(machine):
+    machine.plugins("block: [transport-stdio]\n")
+    (machine.etc / "plugins.yaml").rename(machine.etc / "plugins.yml")
+
+
+def policy_beside_its_directory(machine):
+    machine.policy().rename(machine.etc / "deny.yaml")
+
+
+def policy_below_its_directory(machine):
+    below = machine.etc / "policies" / "production"
+    file = machine.policy()
+    below.mkdir(mode=0o755)
+    file.rename(below / file.name)
+
+
 KINDS = [
+    plugins_of_another_ending,
+    policy_beside_its_directory,
+    policy_below_its_directory,
     another_ending,
     another_case,
     broken_policy,
