@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from gert_core.api.errors import ProjectError
-from gert_core.cli.render.terminal import err
+from gert_core.cli.render.terminal import err, escape
 from gert_core.documents.floor import PluginFloor, plugin_floor
 from gert_core.documents.plugin_choice import BLOCK_VARIABLE, build_registry
 from gert_core.documents.project_file import ProjectFileError, project_file
@@ -64,7 +64,7 @@ def registry_for(
         registry.require_healthy()
     if warn:
         for sentence in registry.warnings():
-            err(f"warning: {sentence}")
+            err(escape(f"warning: {sentence}"))
     return registry
 
 
@@ -94,7 +94,7 @@ def project_or_warning() -> Project | None:
     except ProjectFileError:
         raise
     except ProjectError as exc:
-        err(f"warning: {exc.message}; continuing without the project")
+        err(escape(f"warning: {exc.message}; continuing without the project"))
     except FileNotFoundError:  # the working directory was deleted
         err("warning: the working directory does not exist any more; continuing without a project")
     return None

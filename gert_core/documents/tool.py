@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.documents.contract import ContractModel
@@ -86,6 +86,19 @@ class ActionModel(Model):
         return self.config if self.mcp_tool is None else {**self.config, _MCP_TOOL: self.mcp_tool}
 
 
+def _address(url: str) -> str:
+    """Refuse a password in an address, which every reader of the file, of requests and of traces would see."""
+    from gert_core.kit.store_urls import has_password
+
+    if has_password(url):
+        raise PydanticCustomError(
+            "connect-credentials",
+            "`connect` has a password in it, which every reader of the file and of traces would see",
+            {"hint": "leave it out; list a variable with it under `secrets`, and name that as the transport says"},
+        )
+    return url
+
+
 class ToolMeta(Model):
     """The head of a tool definition."""
 
@@ -95,7 +108,9 @@ class ToolMeta(Model):
         default=None, description="How the tool is reached; left out, its `argv` is run as a program."
     )
     binary: Given[Text] = Field(default=None, description="The program to start, instead of `argv[0]`.")
-    connect: Given[Text] = Field(default=None, description="The address of a running server.")
+    connect: Given[Annotated[Text, AfterValidator(_address)]] = Field(
+        default=None, description="The address of a running server, without a password."
+    )
     config: dict[str, Any] = Field(
         default_factory=dict, description="What else the transport needs, handed over as written."
     )

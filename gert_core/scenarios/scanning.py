@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LIMIT: Final = 256 * MIB
+_START: Final = 4096
 _DOCUMENTS: Final = (".yaml", ".yml", ".json")
 _NAMES: Final = (*_DOCUMENTS, ".jsonl", ".txt", ".log", ".md")
 """The files that are looked at in a directory; one that is named is looked at whatever it is called."""
@@ -47,7 +48,7 @@ def _in_file(file: Path) -> Iterator[Hit]:
     except OSError as error:
         yield Hit(place=str(file), kind=f"cannot be read: {error.strerror}")
         return
-    text = data.decode("utf-8", "replace")
+    text = data.decode(_encoding(data), "replace")
     seen: set[tuple[int, str]] = set()
     for number, line in enumerate(text.splitlines(), 1):
         for kind in kinds_in(line):
@@ -64,6 +65,16 @@ def _in_file(file: Path) -> Iterator[Hit]:
         for hit in hits_in(_loaded(data, file)):  # what escapes and several lines hide from a reader of lines
             if hit.kind not in known:
                 yield Hit(place=f"{file}: {hit.place}", kind=hit.kind)
+
+
+def _encoding(data: bytes) -> str:
+    """Return the encoding of a file: as its first bytes say, or UTF-16 where every second byte is zero."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    start = data[:_START]
+    if len(start) > 1 and 2 * start[1::2].count(0) > len(start[1::2]):
+        return "utf-16-le"
+    return "utf-16-be" if len(start) > 1 and 2 * start[::2].count(0) > len(start[::2]) else "utf-8"
 
 
 def _decoded(line: str) -> object:

@@ -28,6 +28,7 @@ PLACES = {
     "assert-type": (4, 16),
     "branch-empty": (3, 15),
     "branch-not-exhaustive": (4, 7),
+    "connect-credentials": (3, 47),
     "condition-not-expression": (4, 11),
     "constant-shadowed": (5, 10),
     "contract-relaxed": (5, 24),

@@ -1,4 +1,4 @@
-"""Passwords in addresses of stores, however they are written, are neither shown nor left unmasked."""
+"""Passwords in addresses of stores and servers, however they are written, are neither shown nor left unmasked."""
 
 from __future__ import annotations
 
@@ -56,3 +56,21 @@ def test_no_message_about_an_address_shows_its_password(tmp_path, address):
     gert = Gert(tmp_path)
     for said in (gert("runs", "list", "--store", address), gert("doctor", GERT_STORE=address)):
         assert (said.code in (1, 2), SECRET in said.all) == (True, False), said.all
+
+
+@pytest.mark.parametrize(
+    "where", ["https://gert:hunter2-pw@example.net/mcp", "https://example.net/mcp?access_token=hunter2-pw"]
+)
+def test_a_password_in_the_address_of_a_server_is_refused_and_not_shown(tmp_path, where):
+    gert = Gert(tmp_path)
+    gert.write(
+        tool_remote=f"apiVersion: tool/v0\nmeta: {{name: remote, transport: mcp, connect: '{where}'}}\nactions: {{run: {{}}}}\n",
+        book="apiVersion: kernel/v0\nmeta: {name: book}\ntools: [remote]\nsteps:\n  - {id: ask, type: tool, tool: remote}\n"
+        "  - {type: end, outcome: {category: resolved, code: asked}}\n",
+    )
+    for command in (("validate", "tools/remote.tool.yaml"), ("validate", "book.yaml", "--json"), ("exec", "book.yaml")):
+        said = gert(*command)
+        assert said.code == 1, said.all
+        assert "connect-credentials" in said.all
+        assert "hunter2-pw" not in said.all, said.all
+    assert gert.runs() == []

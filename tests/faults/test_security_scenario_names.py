@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from base64 import b64encode, urlsafe_b64encode
 
 import pytest
 from gertproc import Gert
@@ -63,6 +64,20 @@ def test_a_trace_that_is_nested_too_deeply_is_scanned_as_text(tmp_path):
     said = gert("scenario", "scan", ".")
     assert said.code == 1
     assert "trace.jsonl:1: AWS access key" in said.out
+
+
+def test_a_token_in_base64_or_utf_16_is_found_when_scenarios_are_scanned(tmp_path):
+    gert = Gert(tmp_path)
+    token = b"ghp_" + b"A1b2C3d4" * 5
+    (tmp_path / "secret.yaml").write_bytes(b"data: {token: " + b64encode(b"user " + token) + b"}\n")
+    (tmp_path / "link.txt").write_bytes(urlsafe_b64encode(b"??>" + token) + b"\n")
+    (tmp_path / "marked.txt").write_bytes(token.decode().encode("utf-16"))
+    (tmp_path / "bare.log").write_bytes(token.decode().encode("utf-16-be"))
+    (tmp_path / "plain.md").write_bytes(b64encode(b"nothing of that kind is in this text") + b"\n")
+    said = gert("scenario", "scan", ".")
+    assert said.code == 1
+    found = sorted(line.split(":")[0] for line in said.out.splitlines() if line.endswith("GitHub token"))
+    assert found == ["bare.log", "link.txt", "marked.txt", "secret.yaml"], said.all
 
 
 def test_a_pipe_that_nobody_reads_does_not_hold_up_a_graph(tmp_path):

@@ -81,11 +81,11 @@ def _json(file: str, project: Project | None, policies: Policies, steps: list[Ex
 
 
 def _print(project: Project | None, policies: Policies, steps: list[Explained], unknown: list[str]) -> None:
-    out(f"project: {_project_file(project) or 'none'}")
+    out(escape(f"project: {_project_file(project) or 'none'}"))
     out(f"machine floor: {', '.join(map(str, floor_files())) or 'none'}")
     names = ", ".join(source.name for source in policies.sources) or "none"
     signed = ", signed" if policies.require_signed else ""
-    out(f"policies: {names}")
+    out(escape(f"policies: {names}"))
     out(f"approvals: within {duration_text(policies.approval_timeout)}{signed}")
     if policies.keys_by_environment:
         out(f"  {KEYS_BY_ENVIRONMENT}")
@@ -96,9 +96,10 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
         out(f"person: {escape(person.id)} ({keys})")
     for step in steps:
         out()
-        out(f"{paint(step.step_id, 'bold')} ({step.type}, line {step.line}{f' of {step.file}' if step.file else ''})")
+        place = escape(f"({step.type}, line {step.line}{f' of {step.file}' if step.file else ''})")
+        out(f"{paint(step.step_id, 'bold')} {place}")
         if step.contract is None:
-            out(f"  {paint('unknown', 'red')}: {step.problem}")
+            out(f"  {paint('unknown', 'red')}: {escape(str(step.problem))}")
             continue
         out(f"  contract: {contract_line(step.contract)}")
         decision = step.decision
@@ -108,13 +109,13 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
         out(f"  risk: {decision.risk}" + (f", outcome {step.outcome}" if step.outcome else ""))
         for opinion in decision.matches:
             rule = f"rule {opinion.rule}: {opinion.action}" if opinion.rule else str(opinion.action or "no opinion")
-            out(f"  {opinion.source}: {rule}")
+            out(escape(f"  {opinion.source}: {rule}"))
         if step.violations:
-            out(f"  contract violations: deny (rule {step.violations[1]} of {step.violations[0]})")
+            out(escape(f"  contract violations: deny (rule {step.violations[1]} of {step.violations[0]})"))
         if decision.serialize:
             out("  parallel branches that hold it run one after another")
         word = paint(decision.action, _COLOURS[decision.action])
-        out(f"  decision: {word}. {decision.reason}")
+        out(f"  decision: {word}. {escape(decision.reason)}")
 
 
 __all__ = ["explain_"]

@@ -125,7 +125,7 @@ def _describe(info: RunInfo) -> None:
         outcome = escape(f" to {info.moved.to}" if info.moved.done else f", being moved to {info.moved.to}")
     out(f"  runbook:  {escape(state.runbook)}")
     out(f"  mode:     {escape(state.mode or 'unknown')}")
-    out(f"  status:   {paint(info.status, colour(info.status))}{outcome}")
+    out(f"  status:   {paint(escape(info.status), colour(info.status))}{outcome}")
     if state.facts.get("actor"):
         out(f"  actor:    {escape(state.facts['actor'])}")
     out(f"  started:  {escape(state.started)} ({ago(state.started)} ago)")

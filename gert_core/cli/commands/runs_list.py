@@ -72,7 +72,7 @@ def list_(
     found = islice((_waiting(row, kept) for row in kept.runs(query) if row.mode in wanted), limit)
     if _print(found, as_json=json, ids=ids) == 0 and not json:
         asked = "" if query == RunQuery() else " that are as asked for"
-        err(f"no {' or '.join(modes)} runs{asked} found in {kept.place}")
+        err(escape(f"no {' or '.join(modes)} runs{asked} found in {kept.place}"))
     return 0
 
 

@@ -52,7 +52,8 @@ def tail(
             _print(event, line, as_json=json, flush=True)
     if not follow or run_info(run).status != INTERRUPTED:
         return 0
-    err(f"run {run.run_id} is interrupted: nothing executes it\n  next: gert runs show {run.run_id}{run.option}")
+    err(f"run {run.run_id} is interrupted: nothing executes it")
+    err(escape(f"  next: gert runs show {run.run_id}{run.option}"))
     return 1
 
 

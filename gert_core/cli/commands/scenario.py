@@ -26,7 +26,7 @@ def list_(
 
     found = find_runbooks(files)
     for remark in found.warnings:
-        err(f"warning: {remark}")
+        err(escape(f"warning: {remark}"))
     books = {runbook: candidates_for(runbook, found) for runbook in found.runbooks}
     if json:
         listed = [

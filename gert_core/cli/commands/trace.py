@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import err, out, paint
+from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
 from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
@@ -101,32 +101,33 @@ def _unmet(found: Verification, key_id: str | None) -> str | None:
 
 def _print(found: Verification, unmet: str | None) -> None:
     good, bad, note = paint("✓", "green"), paint("✗", "red"), paint("!", "yellow")
-    events = f"{found.events} event{'' if found.events == 1 else 's'}"
+    events, detail = f"{found.events} event{'' if found.events == 1 else 's'}", escape(found.detail)
     match found.status:
         case TraceStatus.ALTERED:
-            out(f"{bad} Altered at event {found.first_bad_event}: {found.detail}")
+            out(f"{bad} Altered at event {found.first_bad_event}: {detail}")
             return
         case TraceStatus.TRUNCATED:
-            out(f"{bad} Truncated: {found.detail}")
+            out(f"{bad} Truncated: {detail}")
             return
     out(f"{good} Chain integrity: {events}, no breaks")
     match found.status:
         case TraceStatus.VALID:
-            out(f'{good} Signature valid: signed by key "{found.key_id}" ({found.algorithm})')
+            signer = escape(f'signed by key "{found.key_id}" ({found.algorithm})')
+            out(f"{good} Signature valid: {signer}")
         case TraceStatus.UNSIGNED:
-            out(f"{note} Unsigned: {found.detail}")
+            out(f"{note} Unsigned: {detail}")
         case TraceStatus.BAD_SIGNATURE:
-            out(f"{bad} Bad signature: {found.detail}")
+            out(f"{bad} Bad signature: {detail}")
         case TraceStatus.NO_KEY:
-            out(f"{bad} Signed, but no key given: {found.detail}")
+            out(f"{bad} Signed, but no key given: {detail}")
             from gert_core.keys import suffix
             from gert_core.trace.signing import VERIFY_KEY
 
             err(f"  hint: set {VERIFY_KEY}_{suffix(found.key_id or '')} or {VERIFY_KEY}")
         case TraceStatus.NO_ALGORITHM:
-            out(f"{bad} Signed, and not checked: {found.detail}")
+            out(f"{bad} Signed, and not checked: {detail}")
     if unmet:
-        out(f"{bad} {unmet[0].upper()}{unmet[1:]}")
+        out(f"{bad} {escape(unmet[0].upper() + unmet[1:])}")
 
 
 def show(
@@ -161,7 +162,7 @@ def show(
             out(line)
             shown = True
     if not shown:
-        err(f"note: {_nothing(source, step=step, kind=type)}")
+        err(escape(f"note: {_nothing(source, step=step, kind=type)}"))
     return 0
 
 

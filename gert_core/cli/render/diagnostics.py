@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _WIDTH: Final = 110
 _LEAD: Final = 30
 _CUT: Final = "…"
-_CREDENTIALS: Final = "store-credentials"
-"""The rule whose findings are about a line with a password in it."""
+_CREDENTIALS: Final = frozenset({"store-credentials", "connect-credentials"})
+"""The rules whose findings are about a line with a password in it."""
 
 
 def render(found: Iterable[Diagnostic], source_line: SourceLine) -> Iterator[str]:
@@ -41,7 +41,7 @@ def one(item: Diagnostic, source: str) -> Iterator[str]:
     place = f"{item.line}:{item.column}" if item.line is not None else ""
     severity = paint(str(item.severity), colour, "bold")
     yield f"  {place:>7}  {severity}  {escape(item.message)}  {paint(f'[{item.rule}]', 'dim')}"
-    if item.rule == _CREDENTIALS:
+    if item.rule in _CREDENTIALS:
         from gert_core.kit.store_urls import without_password
 
         source = without_password(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from gert_core.trace.reader import decode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_URL: Final = str.maketrans("-_", "+/")
 _MASKED: Final = r"(?!<REDACTED)"
 _SCHEMES: Final = r"(?:bearer|basic|token|digest|negotiate|apikey|aws4-hmac-sha256)"
 KINDS: Final[dict[str, re.Pattern[str]]] = {
@@ -28,8 +30,11 @@ KINDS: Final[dict[str, re.Pattern[str]]] = {
 }
 """Patterns by the kind that messages name."""
 _TRIGGER: Final = r"-----BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|xox[abprs]-|eyJ|(?i:authorization)|://"
+_BASE64: Final = r"[A-Za-z0-9+/_-]{24,}={0,2}"
+"""What may be base64 of a secret, all of them being longer than 16 characters."""
 _ANY: Final = re.compile(_TRIGGER)
-_ANY_IN_LINE: Final = re.compile(_TRIGGER.encode())
+_ENCODED: Final = re.compile(_BASE64)
+_ANY_IN_LINE: Final = re.compile(f"{_TRIGGER}|{_BASE64}".encode())
 """Texts, and lines of traces, without any of these have no secret of a known form."""
 
 
@@ -44,10 +49,25 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 def kinds_in(text: str) -> list[str]:
-    """Return the kinds of secrets in a text."""
+    """Return the kinds of secrets in a text, also in base64 that is in it, as in the documents of Kubernetes."""
+    found = _plain_kinds(text)
+    for encoded in _ENCODED.finditer(text):
+        found += [kind for kind in _plain_kinds(_decoded(encoded[0])) if kind not in found]
+    return found
+
+
+def _plain_kinds(text: str) -> list[str]:
     if _ANY.search(text) is None:
         return []
     return [kind for kind, pattern in KINDS.items() if pattern.search(text)]
+
+
+def _decoded(text: str) -> str:
+    """Return what base64 stands for; empty when it is none."""
+    word = text.rstrip("=").translate(_URL)
+    if len(word) % 4 == 1:
+        return ""
+    return b64decode(word + "=" * (-len(word) % 4)).decode("latin-1")
 
 
 def hits_in_trace(lines: Iterable[bytes], name: str) -> Iterator[Hit]:
@@ -80,9 +100,9 @@ def hits_in(value: object, place: str = "") -> Iterator[Hit]:
 
 def without_secrets(text: str) -> str:
     """Return a text with what was found replaced by its kind."""
-    for kind in kinds_in(text):
+    for kind in _plain_kinds(text):
         text = KINDS[kind].sub(f"<{kind}>", text)
-    return text
+    return _ENCODED.sub(lambda found: "<base64>" if _plain_kinds(_decoded(found[0])) else found[0], text)
 
 
 def _header(name: str, value: str) -> str | None:
