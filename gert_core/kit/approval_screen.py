@@ -102,7 +102,9 @@ def name_of(request: ApprovalRequest) -> str:
 def command_of(request: ApprovalRequest) -> str:
     """Return what the step would start or call, on one line, with what its transport is told besides."""
     started = request.document.get("command") or {}
-    told = ", ".join(f"{name} = {value_lines(value)[0]}" for name, value in (started.get("config") or {}).items())
+    told = ", ".join(
+        f"{name} = {' '.join(value_lines(value))}" for name, value in (started.get("config") or {}).items()
+    )
     return f"{_command_of(request, started)} with {told}" if told else _command_of(request, started)
 
 
