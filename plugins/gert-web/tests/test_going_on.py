@@ -89,6 +89,16 @@ def test_questions_are_answered_and_the_run_goes_on(lab):
     assert done["data"]["outputs"] == {"order": "4711", "seen": {"price": True, "mail": True}}
 
 
+def test_a_run_is_resumed_here_when_its_questions_were_answered_elsewhere(lab):
+    lab.book(ASK)
+    lab.gert("exec", "book.yaml", "--questions", "suspend", code=None)
+    run = lab.json("runs", "list")["runs"][0]["run_id"]
+    with lab.web("--resume") as server:
+        assert server.base
+        lab.gert("answer", run, "look", "order=4711", "seen=all", "--as", "bob")
+        ended(lab)
+
+
 def test_a_person_declines(lab):
     lab.book(ASK)
     lab.gert("exec", "book.yaml", "--questions", "suspend", code=None)

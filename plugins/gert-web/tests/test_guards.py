@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 
 import pytest
-from webs import Browser
+from webs import BEHIND, PROXY_SECRET, Browser, policy, proxied
 
 POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
 
@@ -59,6 +60,24 @@ def test_a_form_of_another_site_is_refused(served, headers):
     answer = browser.post(f"/tickets/{ticket}/decide", data=fields, headers=given)
     assert answer.status_code == 403
     assert lab.status(ticket) == "pending"
+
+
+def test_behind_a_name_forms_come_from_that_name_only(lab):
+    lab.gated(policy())
+    ticket = lab.pending("--as", "olga")
+    with lab.web(*BEHIND, "--base-url", "https://gert.example.com", PS=PROXY_SECRET) as server:
+        browser = proxied(server, "alice@corp", Host="gert.example.com")
+        page = browser.get(f"/tickets/{ticket}")
+        cookie = page.headers["set-cookie"]
+        assert cookie.startswith("__Host-gert_form=")
+        assert "Secure" in cookie
+        token = re.search('name="form_token" value="([0-9a-f]+)"', page.text)[1]
+        fields = {"form_token": token, "decision": "approve", "read": "yes"}
+        sent = {"Cookie": cookie.partition(";")[0]}
+        for origin in ("http://gert.example.com", "https://gert.example.com:8443", server.base, "https://example.com"):
+            assert browser.submit(f"/tickets/{ticket}/decide", fields, Origin=origin, **sent).status_code == 403, origin
+        done = browser.submit(f"/tickets/{ticket}/decide", fields, Origin="https://gert.example.com", **sent)
+        assert done.status_code == 303
 
 
 @pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])

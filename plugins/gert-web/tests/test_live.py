@@ -95,6 +95,20 @@ def test_somebody_who_comes_late_misses_nothing_and_sees_nothing_twice(holding):
             assert numbers == list(range(after + 1, total + 1))
 
 
+def test_a_number_that_no_event_has_keeps_nothing_from_others(holding):
+    run = holding.json("runs", "list")["runs"][0]["run_id"]
+    with holding.web() as server:
+        browser = server.browser()
+        ahead = Listener(browser, f"/runs/{run}/events?after=999999")
+        wait_for(lambda: ahead.status)
+        other = Listener(browser, f"/runs/{run}/events?after=1")
+        wait_for(lambda: other.events)
+        holding.path("go").touch()
+        for listener in (ahead, other):
+            listener.join(30)
+            assert listener.types()[-2:] == ["run_complete", "end"]
+
+
 @pytest.mark.parametrize("number", ["x", "-1", "1e3", "9" * 40, "٣"])
 def test_a_number_that_is_none_is_refused(served, number):
     lab, _, _, browser = served

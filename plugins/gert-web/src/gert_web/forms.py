@@ -89,12 +89,11 @@ class FormKeys:
             raise PageError(403, "This request was caused by another site, or does not say by which.", hint=hint)
 
     def _is_own(self, origin: str, headers: Mapping[str, str]) -> bool:
-        if self._base is not None and origin == self._base:
-            return True
+        if self._base is not None:
+            return origin == self._base
+        # The scheme is not known: a proxy may speak https. The name that was asked for counts.
         parts = urlsplit(origin)
-        # Without --base-url the scheme is not known: a proxy may speak https. Then the name that was asked for counts.
-        known = parts.scheme in ("http", "https") if self._base is None else parts.scheme == "http"
-        return known and bool(parts.netloc) and parts.netloc == headers.get("host")
+        return parts.scheme in ("http", "https") and bool(parts.netloc) and parts.netloc == headers.get("host")
 
     def _made(self, kind: str, person: Visitor) -> str:
         return hmac.new(self._key, f"{kind}\n{person.forms}".encode(), hashlib.sha256).hexdigest()

@@ -7,7 +7,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import ErrorKind, GertError
+from gert_core.api import ErrorKind, GertError, RunStatus
 from gert_core.hosting import RunFinished
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ class Resuming:
         self._wanted = wanted
         self._asked: SimpleQueue[str | None] = SimpleQueue()
         self._problems: dict[str, str] = {}
+        self._later: set[str] = set()
+        """Runs that another process executed, or for which too many were at work here."""
         self._thread = threading.Thread(target=self._work, name="gert-web-resume", daemon=True)
         if wanted:
             self._thread.start()
@@ -37,11 +39,14 @@ class Resuming:
             self._asked.put(run_id)
 
     def answered(self) -> None:
-        """Resume the runs whose tickets were answered in another way, such as by a callback."""
-        if self._wanted:
-            for view in self._host.tickets(status="answered"):
-                if view.request.run_id not in self._problems:
-                    self._asked.put(view.request.run_id)
+        """Resume the runs that were answered in another way, by a callback or in a shell; called now and then."""
+        if not self._wanted:
+            return
+        found = {view.request.run_id for view in self._host.tickets(status="answered")}
+        found |= {row.run_id for row in self._host.rows() if row.status == RunStatus.ANSWER_PENDING}
+        for run_id in sorted(found | self._later):
+            if run_id not in self._problems:
+                self._asked.put(run_id)
 
     def problem_of(self, run_id: str) -> str:
         """Return why a run could not be resumed; empty when it could, or was not tried."""
@@ -60,12 +65,15 @@ class Resuming:
             except RunFinished:
                 continue
             except GertError as error:
-                if error.kind not in _LATER:
+                if error.kind in _LATER:
+                    self._later.add(run_id)
+                else:
                     self._problems[run_id] = error.message
                     log.error("run %s is not resumed: %s", run_id, error.message)
 
     def _resume(self, run_id: str) -> None:
         """Resume a run that waits for nothing any more; it is suspended again where it waits for people."""
+        self._later.discard(run_id)
         view = self._host.run(run_id)
         if view.state is None or view.info.live or not view.state.resumable or self._waits(run_id):
             return

@@ -26,14 +26,15 @@ def events(site: WebSite) -> Callable[[Request], Awaitable[Response]]:
         site.doorman.person(request)
         after = _number(request.headers.get("last-event-id") or request.query_params.get("after") or "0")
         view = await run_in_threadpool(site.host.run, request.path_params["run"])
-        if view.state is not None and view.state.over and after >= view.state.seq:
+        last = 0 if view.state is None else view.state.seq
+        if view.state is not None and view.state.over and after >= last:
             return Response(status_code=204)  # browsers do not ask again then
         try:
             site.live.check(view.run_id)
         except CrowdedError:
             hint = "Load the page again to see how far the run is."
             raise PageError(503, "Too many runs are being followed here.", hint=hint) from None
-        return EventSourceResponse(site.live.events(view.run_id, after))
+        return EventSourceResponse(site.live.events(view.run_id, min(after, last)))
 
     return endpoint
 

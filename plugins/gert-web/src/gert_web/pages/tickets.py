@@ -26,8 +26,9 @@ _STARTED: Final = ("program", "connect", "method", "stdin", "env", "cwd")
 def inbox(visit: PageVisit) -> Response:
     """Show the tickets that wait."""
     everything = visit.query("all") == "1"
-    found = list(visit.host.tickets(status=None if everything else "pending"))
-    return visit.page("inbox.html", tickets=found, everything=everything)
+    unreadable: list[Mapping[str, Any]] = []
+    found = list(visit.host.tickets(status=None if everything else "pending", report=unreadable.append))
+    return visit.page("inbox.html", tickets=found, everything=everything, unreadable=unreadable)
 
 
 def ticket(visit: PageVisit) -> Response:
