@@ -131,6 +131,9 @@ class ApprovalProvider(Struct, frozen=True, kw_only=True):
     ``TicketStore.keep_sent``, and what it returns is kept instead, with ``settled: true`` when nothing is left to
     rewrite; None: nothing changed. ``bridge`` is the name under which policies have the key that such answers are
     signed with; where a policy wants ``personal_keys``, a provider with a bridge is refused before the run.
+
+    ``check(services)`` raises ``GertError`` for settings with which it cannot ask; it is called before a run that may
+    need an approval, sends nothing, and ``services.run`` is None.
     """
 
     name: str
@@ -140,6 +143,7 @@ class ApprovalProvider(Struct, frozen=True, kw_only=True):
     callback: str | Callable[[CallbackRequest, Services], CallbackReply] | None = None
     update: str | Callable[[TicketState, Mapping[str, Any], Services], Mapping[str, Any] | None] | None = None
     bridge: str = ""
+    check: str | Callable[[Services], None] | None = None
     summary: str = ""
 
 

@@ -35,6 +35,8 @@ class CheckServices(Struct, frozen=True, kw_only=True):
     ``project`` is the project of the working directory, None outside of one, ``config`` the plugin's own part of
     ``plugins.config``, ``environ`` the environment as the user set it. ``store`` is the store of runs that commands
     use here, None when it cannot be opened, which ``gert doctor`` says itself. ``deadline`` ends after ten seconds.
+    ``approvals`` is the approval provider that the project names; for the plugin that has it, ``config`` also includes
+    ``approvals.config``.
     """
 
     deadline: Deadline
@@ -42,6 +44,7 @@ class CheckServices(Struct, frozen=True, kw_only=True):
     config: Mapping[str, Json] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
     store: RunStore | None = None
+    approvals: str = ""
 
 
 class Check(Struct, frozen=True, kw_only=True):

@@ -109,5 +109,17 @@ class Tickets(Protocol):
         the answer does not count: nothing is written then but that it was refused.
         """
 
+    def take(self, response: ApprovalResponse) -> TicketState:
+        """Add an answer as it was given, signed by the person or unsigned; return where its ticket stands then.
+
+        It is checked as every other is, and raises in the same way when it does not count.
+        """
+
+    def sent(self, ticket_id: str) -> Mapping[str, Any] | None:
+        """Return what the provider kept of the messages it sent about a ticket, see ``TicketStore.keep_sent``."""
+
+    def keep_sent(self, ticket_id: str, data: Mapping[str, Any]) -> None:
+        """Keep something else of them."""
+
 
 __all__ = ["CallbackReply", "CallbackRequest", "Comment", "TicketState", "Tickets"]

@@ -14,6 +14,7 @@ from gert_core.approvals.requests import format_time
 from gert_core.approvals.signing import sign_response
 from gert_core.approvals.standing import assess_next
 from gert_core.approvals.told import told_by
+from gert_core.governance.people import LOGIN
 from gert_core.kit.tickets import TicketStore
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest
     from gert_core.approvals.checks import Approvals
     from gert_core.approvals.inbox import TicketEntry
+    from gert_core.governance.people import Person
     from gert_core.keys import Key
 
 
@@ -40,8 +42,7 @@ def answer_for(
     What was received before, by its ``evidence``, is the same answer. One that does not count is never written among
     the answers: who may not approve must not use up those that a ticket takes, nor reject it.
     """
-    again = next((a for a in entry.answers if evidence and (a.evidence, a.identity) == (evidence, identity)), None)
-    if again is not None:
+    if (again := _received(entry, identity, evidence)) is not None:
         return again
     now = datetime.now(UTC)
     try:
@@ -53,6 +54,29 @@ def answer_for(
     return response
 
 
+def add_answer(entry: TicketEntry, response: ApprovalResponse, known: Approvals) -> ApprovalResponse:
+    """Add an answer that is not signed here; raise why it does not count. The same answer again is the same answer.
+
+    One with an identity and no signature is the answer of the person who has that identity.
+    """
+    given = replace(response, uid=None, written=None)
+    if given in [replace(one, uid=None, written=None) for one in entry.answers]:
+        return given
+    now = datetime.now(UTC)
+    try:
+        if (identity := given.identity) is not None and given.signature is None:
+            given = replace(given, approver_id=_person(identity, known).id)
+            if (again := _received(entry, identity, given.evidence)) is not None:
+                return again
+        _checked(entry, given, known, None, now)
+    except GertError as error:
+        refused = {**given.to_json(), "at": format_time(now), "kind": error.kind, "message": error.message}
+        TicketStore(entry.run).refuse(entry.request.ticket_id, given.method, refused)
+        raise
+    TicketStore(entry.run).answer(given)
+    return given
+
+
 def _response(
     entry: TicketEntry,
     approved: bool,
@@ -62,6 +86,24 @@ def _response(
     known: Approvals,
     now: datetime,
 ) -> ApprovalResponse:
+    return ApprovalResponse(
+        ticket_id=entry.request.ticket_id,
+        approved=approved,
+        approver_id=_person(identity, known).id,
+        method=identity.get("provider") or LOGIN,
+        timestamp=format_time(now),
+        reason=reason or None,
+        identity=dict(identity),
+        evidence=evidence,
+    )
+
+
+def _received(entry: TicketEntry, identity: Mapping[str, str], evidence: str | None) -> ApprovalResponse | None:
+    """Return the answer that was received in the same words before."""
+    return next((a for a in entry.answers if evidence and (a.evidence, a.identity) == (evidence, identity)), None)
+
+
+def _person(identity: Mapping[str, str], known: Approvals) -> Person:
     space, name = identity_of(identity)
     person = known.people.with_identity(space, name)
     if person is None:
@@ -70,16 +112,7 @@ def _response(
             kind=ErrorKind.APPROVER_UNKNOWN,
             hint=f"add {space}: {name} to that person under people in a policy",
         )
-    return ApprovalResponse(
-        ticket_id=entry.request.ticket_id,
-        approved=approved,
-        approver_id=person.id,
-        method=identity.get("provider") or space,
-        timestamp=format_time(now),
-        reason=reason or None,
-        identity=dict(identity),
-        evidence=evidence,
-    )
+    return person
 
 
 def _checked(
@@ -136,4 +169,4 @@ def _keep_refusal(
     TicketStore(entry.run).refuse(entry.request.ticket_id, "/".join(identity_of(identity)), refused)
 
 
-__all__ = ["answer_for"]
+__all__ = ["add_answer", "answer_for"]

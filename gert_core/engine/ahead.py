@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
+    from gert_core.plugin.config import PluginServices
     from gert_core.secrets import Secrets
 
 
@@ -49,7 +50,9 @@ class LookAhead:
 
             self._remaining = Remaining(request.resume.run.recorded, resumption, compiled.runbook)
 
-    def provider(self, secrets: Mapping[str, Secrets], *, actor: str, denied: bool) -> ApprovalProvider | None:
+    def provider(
+        self, secrets: Mapping[str, Secrets], plugins: PluginServices, *, actor: str, denied: bool
+    ) -> ApprovalProvider | None:
         """Return the approval provider; a real run is refused when it would certainly fail for want of something.
 
         ``denied``: the run ends before its first step, so what only some paths are denied need not be told.
@@ -66,6 +69,7 @@ class LookAhead:
             documents=self._documents,
             actors=frozenset((actor, os_user())) - {""},
             provider=self._allowed,
+            plugins=plugins,
             remaining=self._remaining,
             warn_of_denials=not denied and self._may_deny,
         )

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from gert_core.api import Diagnostic, ErrorKind, PluginError, UsageError
+from gert_core.api import Diagnostic, ErrorKind, GertError, PluginError, UsageError
 from gert_core.engine.modes.peers import find_transport
 from gert_core.engine.uses import Start, Use, uses
 from gert_core.governance.rules import Act
 from gert_core.kit.programs import find_program
-from gert_core.plugin.kinds import TRANSPORT
+from gert_core.plugin.kinds import APPROVAL, TRANSPORT
+from gert_core.plugin.lazy import load_target
+from gert_core.plugin.loader import saying
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from gert_core.engine.resume.remaining import Remaining
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
+    from gert_core.plugin.config import PluginServices
     from gert_core.secrets import Secrets
 
 
@@ -37,6 +40,7 @@ def preflight(
     documents: IncludedDocuments | None,
     actors: frozenset[str],
     provider: Callable[[], ApprovalProvider | None],
+    plugins: PluginServices,
     remaining: Remaining | None = None,
     warn_of_denials: bool = False,
 ) -> ApprovalProvider | None:
@@ -52,8 +56,8 @@ def preflight(
     except PluginError as error:
         findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
     warnings: dict[str, None] = {}
-    if _cannot_be_asked(request, approval) and not findings and _may_ask(compiled.runbook, policies):
-        unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining, approval)
+    if not findings and _may_ask(compiled.runbook, policies) and (cause := _no_way_to_ask(request, approval, plugins)):
+        unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining, *cause)
         findings += unanswerable
         warnings |= dict.fromkeys(possible)
     if warn_of_denials:
@@ -96,8 +100,25 @@ def preflight(
     return approval
 
 
-def _cannot_be_asked(request: Request, approval: ApprovalProvider | None) -> bool:
-    return approval is None or (approval.console and not request.console.interactive)
+def _no_way_to_ask(
+    request: Request, approval: ApprovalProvider | None, plugins: PluginServices
+) -> tuple[str, str] | None:
+    """Return why the provider cannot ask for approvals, and what to do about it; None when it can."""
+    if approval is None:
+        hint = "name one with --approval; `gert plugins list` shows what is installed"
+        return "there is no provider to ask for it here", hint
+    if approval.console and not request.console.interactive:
+        why = f"provider {approval.name!r} asks at the terminal, where it cannot be answered"
+        return why, "leave out --no-input, or name a provider with --approval that lets people answer later"
+    if approval.check is None:
+        return None
+    try:
+        load_target(approval.check)(plugins.of(APPROVAL, approval.name))
+    except GertError as error:
+        return f"provider {approval.name!r} cannot ask for it: {error.message}", error.hint or "correct its settings"
+    except Exception as error:
+        return f"provider {approval.name!r} cannot ask for it: {saying(error)}", "ask the authors of the plugin"
+    return None
 
 
 def _may_ask(runbook: Runbook, policies: Policies) -> bool:
@@ -112,17 +133,17 @@ def _unanswerable(
     policies: Policies,
     documents: IncludedDocuments | None,
     remaining: Remaining | None,
-    approval: ApprovalProvider | None,
+    cause: str,
+    hint: str,
 ) -> tuple[list[Diagnostic], list[str]]:
-    """Return a finding for each step that certainly needs an approval, and a sentence for each that may need one."""
+    """Return a finding for each step that certainly needs an approval, and a sentence for each that may need one.
+
+    ``cause`` is why no person can be asked, ``hint`` what to do about it.
+    """
     from gert_core.engine.denial import certain_approvals
     from gert_core.governance.explain import explain
 
-    why = "an approval is needed, and there is no provider to ask for it here"
-    hint = "name one with --approval; `gert plugins list` shows what is installed"
-    if approval is not None:
-        why = f"an approval is needed, and provider {approval.name!r} asks at the terminal, where it cannot be answered"
-        hint = "leave out --no-input, or name a provider with --approval that lets people answer later"
+    why = f"an approval is needed, and {cause}"
     certain = certain_approvals(compiled, policies, documents, remaining)
     findings = [
         Diagnostic(rule=ErrorKind.APPROVAL_PROVIDER, message=f"step {key}: {why}", hint=hint) for key in certain

@@ -108,7 +108,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     by_document = {"": secrets, **(documents.secrets if documents is not None else {})}
     ahead = LookAhead(request, compiled, policies, documents, resumption)
     denial = ahead.denial()
-    approval = ahead.provider(by_document, actor=actor, denied=denial is not None)
+    approval = ahead.provider(by_document, plugins, actor=actor, denied=denial is not None)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     request.progress.named(run_id)
     started = _started(request)

@@ -70,8 +70,8 @@ class People(Struct, frozen=True, kw_only=True):
 
     @property
     def have_keys(self) -> bool:
-        """Whether a policy gives keys to anybody."""
-        return any(person.keys for person in self.persons.values())
+        """Whether a policy has keys: of a person, or of a program that answers for people."""
+        return any(person.keys for person in self.persons.values()) or any(self.bridges.values())
 
     def with_identity(self, space: str, value: str) -> Person | None:
         """Return the person with an identity."""

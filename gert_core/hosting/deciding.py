@@ -18,7 +18,7 @@ from gert_core.kit.tickets import TicketStore
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ApprovalRequest, ApprovalResponse, CallbackReply, CallbackRequest, Comment
+    from gert_core.api import ApprovalRequest, ApprovalResponse, CallbackReply, CallbackRequest, Comment, Services
     from gert_core.approvals.inbox import TicketEntry
     from gert_core.hosting.inbox import HostInbox
     from gert_core.hosting.messages import Messages
@@ -88,6 +88,21 @@ class Deciding:
         mine = frozenset[str]().union(*(people.known_as(name) for name in names if name))
         return any(people.known_as(name) & mine for name in asked)
 
+    def take(self, response: ApprovalResponse) -> ApprovalResponse:
+        """Add an answer as it was given, signed by the person or unsigned; one that does not count raises.
+
+        ``identity`` in it is what another system says, and counts as such only where no signature is needed.
+        """
+        from gert_core.approvals.bridged import add_answer
+
+        with self._deciding:
+            entry = inbox.find(self._site.store, response.ticket_id, known=self._site.known)
+            refuse_secrets(entry.run, response.reason or "", response.approver_id, self._site.environ)
+            known = replace(self._site.known(), schemes=self._site.registry.signature_scheme)
+            added = add_answer(entry, response, known)
+        self._inbox.wake(response.ticket_id)
+        return added
+
     def comment(self, ticket_id: str, text: str, *, by: str | None = None) -> Comment:
         """Ask or say something about a ticket that everybody sees who looks at it; it is never an answer."""
         return comment_on(self._site.store, ticket_id, text, by=by or self.actor, environ=self._site.environ)
@@ -108,6 +123,10 @@ class Deciding:
         """Hand an HTTP request to the callback of a provider; raise ``UsageError`` when it has none."""
         return self._sent_messages().callback(provider, request)
 
+    def provider_services(self, provider: str) -> Services:
+        """Return what an approval provider is given to take answers, for programs that receive them otherwise."""
+        return self._sent_messages().services(provider)
+
     def update_messages(self) -> None:
         """Have providers rewrite what they sent about tickets that have changed since; to be called again and again."""
         self._sent_messages().update()
@@ -117,7 +136,7 @@ class Deciding:
 
         with self._deciding:
             if self._messages is None:
-                self._messages = Messages(self._site, decide=self.decide, actor=self.actor)
+                self._messages = Messages(self._site, decide=self.decide, take=self.take, actor=self.actor)
             return self._messages
 
     def _own(

@@ -45,9 +45,10 @@ _WAITING: Final = ("running", "interrupted", "approval_pending", "answer_pending
 class HostTickets:
     """The tickets of a store, as programs that answer for people are given them."""
 
-    def __init__(self, site: Site, decide: Decide) -> None:
+    def __init__(self, site: Site, decide: Decide, take: Decide) -> None:
         self._site = site
         self._decide = decide
+        self._take = take
 
     def ticket(self, ticket_id: str) -> TicketState:
         """Return where a ticket stands."""
@@ -67,14 +68,30 @@ class HostTickets:
         self._decide(ticket_id, approved=approved, identity=identity, evidence=evidence, reason=reason)
         return self.ticket(ticket_id)
 
+    def take(self, response: ApprovalResponse) -> TicketState:
+        """Add an answer as it was given, and return where its ticket stands then."""
+        self._take(response)
+        return self.ticket(response.ticket_id)
+
+    def sent(self, ticket_id: str) -> Mapping[str, Any] | None:
+        """Return what is kept of the messages about a ticket."""
+        return self._store_of(ticket_id).sent(ticket_id)
+
+    def keep_sent(self, ticket_id: str, data: Mapping[str, Any]) -> None:
+        """Keep something else of them."""
+        self._store_of(ticket_id).keep_sent(ticket_id, data)
+
+    def _store_of(self, ticket_id: str) -> TicketStore:
+        return TicketStore(inbox.find(self._site.store, ticket_id).run)
+
 
 class Messages:
     """What approval providers sent about the tickets of a store, and what comes back."""
 
-    def __init__(self, site: Site, *, decide: Decide, actor: str) -> None:
+    def __init__(self, site: Site, *, decide: Decide, take: Decide, actor: str) -> None:
         self._site = site
         self._actor = actor
-        self._tickets = HostTickets(site, decide)
+        self._tickets = HostTickets(site, decide, take)
         self._lock = threading.Lock()
         self._watched: dict[str, str] = {}
         self._seen: dict[str, object] = {}

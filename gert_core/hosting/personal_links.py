@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from gert_core.api import ErrorKind, RunError, UsageError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from gert_core.approvals.inbox import TicketEntry
     from gert_core.governance.people import People
+
+_WEB: Final = ("http://", "https://")
 
 
 def personal_link(
@@ -68,7 +70,7 @@ def _seconds(text: str) -> float:
 
 def _address(url: object) -> str:
     parts = urlsplit(url) if isinstance(url, str) else None
-    if not isinstance(url, str) or parts is None or parts.scheme not in ("http", "https") or not parts.netloc:
+    if not isinstance(url, str) or parts is None or not url.startswith(_WEB) or not parts.netloc:
         raise UsageError(
             "the address of gert web is not known",
             hint="give it with --base-url, or as approvals.config.base_url in gert-project.yaml",

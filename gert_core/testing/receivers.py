@@ -31,6 +31,7 @@ class Got:
     headers: dict[str, str]
     body: bytes
     at: float
+    method: str = "POST"
 
     @property
     def document(self) -> Any:
@@ -41,7 +42,8 @@ class Got:
 @dataclass(kw_only=True)
 class Receiver:
     """A server for ``with``. ``answers`` are taken in turn, and the last one for ever: a status, a status with headers
-    (and ``body``), or one of ``HANG``, ``RESET``, ``DRIBBLE`` and ``FLOOD``. ``got`` are the requests so far.
+    (and ``body``), one of ``HANG``, ``RESET``, ``DRIBBLE`` and ``FLOOD``, or a function that returns one of these for
+    a request. ``got`` are the requests so far.
     """
 
     answers: list[Any] = field(default_factory=lambda: [200])
@@ -88,10 +90,16 @@ def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             """Take a request and answer as the test says."""
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            receiver.got.append(Got(path=self.path, headers=headers, body=body, at=time.monotonic()))
+            got = Got(path=self.path, headers=headers, body=body, at=time.monotonic(), method=self.command)
+            receiver.got.append(got)
             self.close_connection = True
+            answer = receiver._next()
             with suppress(OSError):  # the client has gone, as it should
-                self._answer(receiver._next())
+                self._answer(answer(got) if callable(answer) else answer)
+
+        def do_GET(self) -> None:
+            """Do the same."""
+            self.do_POST()
 
         def _answer(self, answer: Any) -> None:
             if answer == HANG:

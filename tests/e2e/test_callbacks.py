@@ -103,7 +103,7 @@ def pending(host) -> tuple[str, str]:
 
 def test_a_callback_decides_and_messages_follow(place):
     with Host(place) as host:
-        assert host.callbacks() == ["pager"]
+        assert "pager" in host.callbacks()
         run_id, ticket = pending(host)
         host.update_messages()
         host.update_messages()  # nothing has changed

@@ -10,6 +10,9 @@ from repository import ROOT, member_directories, project_of
 LIBRARIES = {"gert-http", "gert-jsonrpc"}
 BUNDLE = "gert"
 APART = {
+    "gert-approval-http",
+    "gert-approval-slack",
+    "gert-approval-teams",
     "gert-mcp",
     "gert-notify-pagerduty",
     "gert-notify-slack",

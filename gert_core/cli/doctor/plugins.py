@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from gert_core.api.checks import CHECK_SECONDS, CheckResult, CheckServices
 from gert_core.cli.doctor import Checked, fail
@@ -12,6 +15,7 @@ from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.advice import ways_out
 from gert_core.plugin.config import project_info
 from gert_core.plugin.functions import Unusable, a_kind_of, cause
+from gert_core.plugin.kinds import APPROVAL
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
 from gert_core.secrets.collect import withheld
@@ -72,6 +76,8 @@ def check_by_plugins(
         return []
     mask = _masker(project, environ, store).mask_text
     stop, until = Stop(), time.monotonic() + CHECK_SECONDS + _GRACE
+    wanted = "" if project is None else project.model.approvals.provider or ""
+    owners = () if registry is None else registry.providers(APPROVAL, wanted)
     running: list[_Running | Checked] = []
     for plugin, checks, fault in given:
         info = project_info(plugin, project)
@@ -81,7 +87,10 @@ def check_by_plugins(
             config={} if info is None else info.config,
             environ=environ,
             store=store,
+            approvals=wanted,
         )
+        if project is not None and plugin in owners:
+            services = replace(services, config={**services.config, **deepcopy(dict(project.approval_config))})
         running += [_Running(plugin, check, services) for check in checks]
         if fault:
             running.append(_failed(plugin, plugin.name, f"cannot give its checks: {fault}"))

@@ -11,7 +11,7 @@ import pytest
 from gert_approval_inbox.session import open_session
 from msgspec.structs import replace
 
-from gert_core.api import ApprovalRequest, ApprovalResponse, RunError, Services
+from gert_core.api import ApprovalRequest, ApprovalResponse, RunError, Services, UsageError
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.kit.tickets import TicketStore
 from gert_core.stores.directory import DirectoryRun
@@ -101,7 +101,7 @@ def test_without_a_run_directory_it_refuses():
 
 @pytest.mark.parametrize("value", ["soon", -1, True, None])
 def test_a_wrong_setting_is_refused(tmp_path, value):
-    with pytest.raises(RunError, match=r"approvals\.config\.wait"):
+    with pytest.raises(UsageError, match=r"approvals\.config\.wait"):
         session(tmp_path, wait=value)
 
 

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Deadline
+    from gert_http.exchange import HttpResponse
 
-_AGAIN: Final = (408, 429)
+AGAIN: Final = (408, 429)
+"""Answers after which a request is tried again, as after 5xx."""
 _SHOWN: Final = 200
 """How much of an answer that refuses something is told."""
 
@@ -35,17 +37,17 @@ def deliver(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadlin
     if 300 <= answer.status < 400:
         return Delivery(status="refused", error=f"answered with {answer.status}: redirects are not followed")
     said = f"answered with {answer.status}"
-    if answer.status in _AGAIN or answer.status >= 500:
-        return Delivery(status="failed", error=said, retry_after=_seconds(answer.headers.get("retry-after", "")))
+    if answer.status in AGAIN or answer.status >= 500:
+        return Delivery(status="failed", error=said, retry_after=retry_after(answer))
     # Its spaces stay as they are: what is told of it is masked first, and a secret may have several in a row.
     text = shorten(answer.body.decode("utf-8", "replace").strip(), _SHOWN)
     plain = " ".join(text.split()).isprintable()
     return Delivery(status="refused", error=f"{said}: {text}" if text and plain else said)
 
 
-def _seconds(text: str) -> float | None:
+def retry_after(answer: HttpResponse) -> float | None:
     """Return the seconds of a ``Retry-After``, which is a number or a date; None for anything else."""
-    text = text.strip()
+    text = answer.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)
     try:
@@ -55,4 +57,4 @@ def _seconds(text: str) -> float | None:
         return None
 
 
-__all__ = ["deliver"]
+__all__ = ["AGAIN", "deliver", "retry_after"]

@@ -34,11 +34,15 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 
 
 class NoAnswerError(Exception):
-    """There was no answer. The message never has the address; ``final``: another try would not change that."""
+    """There was no answer. The message never has the address; ``final``: another try would not change that.
 
-    def __init__(self, message: str, *, final: bool = False) -> None:
+    ``unsent``: nothing was sent, so that nothing can have arrived.
+    """
+
+    def __init__(self, message: str, *, final: bool = False, unsent: bool = False) -> None:
         super().__init__(message)
         self.final = final
+        self.unsent = unsent or final
 
 
 class _Exchange:
@@ -50,24 +54,33 @@ class _Exchange:
         self.error: BaseException | None = None
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> HttpResponse:
+def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline | float) -> HttpResponse:
     """Post a body and return the answer, whatever its status is; raise ``NoAnswerError`` when there is none.
 
     Only ``http`` and ``https`` are spoken. A redirect is an answer like any other: it is not followed. Proxies and
-    certificates are those of the machine.
+    certificates are those of the machine. ``deadline`` may be a number of seconds.
     """
+    return _exchanged("POST", url, body, {**headers, "Content-Length": str(len(body))}, deadline)
+
+
+def get(url: str, headers: Mapping[str, str], deadline: Deadline | float) -> HttpResponse:
+    """Fetch what is at an address, in the same way."""
+    return _exchanged("GET", url, b"", headers, deadline)
+
+
+def _exchanged(method: str, url: str, body: bytes, sent: Mapping[str, str], deadline: Deadline | float) -> HttpResponse:
     _check(url, body)
     exchange = _Exchange()
-    seconds = deadline.remaining()
+    seconds = deadline if isinstance(deadline, float) else deadline.remaining()
     limit = 30.0 if seconds is None else max(seconds, 0.0)
-    sent = {**headers, "Content-Length": str(len(body))}
-    work = threading.Thread(target=_run, args=(exchange, url, body, sent, limit), daemon=True)
+    work = threading.Thread(target=_run, args=(exchange, method, url, body, sent, limit), daemon=True)
     work.start()
-    undo = deadline.on_stop(exchange.over.set)
+    undo = None if isinstance(deadline, float) else deadline.on_stop(exchange.over.set)
     try:
         exchange.over.wait(limit)
     finally:
-        undo()
+        if undo is not None:
+            undo()
     if exchange.answer is not None:
         return exchange.answer
     if exchange.error is None:  # the thread has not ended: what it waits for ends with the connection
@@ -87,13 +100,15 @@ def _check(url: str, body: bytes) -> None:
         raise NoAnswerError(f"there are {len(body)} bytes to send, and no more than {LARGEST} are", final=True)
 
 
-def _run(exchange: _Exchange, url: str, body: bytes, headers: Mapping[str, str], limit: float) -> None:
+def _run(exchange: _Exchange, method: str, url: str, body: bytes, headers: Mapping[str, str], limit: float) -> None:
     """Make the request; what it comes to is in ``exchange``. Certificates are read only for ``https``."""
     try:
         timeout = httpx2.Timeout(limit, connect=min(limit, _CONNECT))
         with (
             httpx2.Client(follow_redirects=False, timeout=timeout, verify=url.startswith("https:")) as client,
-            client.stream("POST", url, content=_body(exchange, body), headers=headers) as response,
+            client.stream(
+                method, url, content=_body(exchange, body) if method == "POST" else None, headers=headers
+            ) as response,
         ):
             read = bytearray()
             # Raw, so that a small answer cannot unpack to a large one.
@@ -121,7 +136,7 @@ def _no_answer(error: BaseException) -> NoAnswerError:
     if isinstance(error, httpx2.TimeoutException):
         return NoAnswerError("no answer in time")
     if isinstance(error, httpx2.ConnectError):
-        return NoAnswerError("no connection")
+        return NoAnswerError("no connection", unsent=True)
     if isinstance(error, httpx2.RemoteProtocolError):
         return NoAnswerError("the connection ended, or the answer is not HTTP")
     if isinstance(error, httpx2.TransportError):
@@ -131,4 +146,4 @@ def _no_answer(error: BaseException) -> NoAnswerError:
     return NoAnswerError(f"the request failed ({type(error).__name__})")
 
 
-__all__ = ["LARGEST", "HttpResponse", "NoAnswerError", "post"]
+__all__ = ["LARGEST", "HttpResponse", "NoAnswerError", "get", "post"]

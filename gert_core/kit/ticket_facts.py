@@ -1,0 +1,91 @@
+"""What a message about a ticket says: the facts of its request as short texts, every character of them visible.
+
+A message leaves out what is too long, and says so: what an approval binds is the ticket, not the message about it.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.kit.approval_screen import command_of, name_of
+from gert_core.kit.escaping import escape
+from gert_core.kit.excerpts import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api.approvals import ApprovalRequest
+
+GRAVE: Final = frozenset({"high", "critical"})
+"""The risks at which people are asked twice."""
+_VALUE: Final = 300
+_LISTED: Final = 20
+
+
+def heading(request: ApprovalRequest) -> str:
+    """Return one line that says what is asked for."""
+    return f"Approval needed: {name_of(request)} of {escape(request.runbook_name)}"
+
+
+def facts(request: ApprovalRequest) -> dict[str, str]:
+    """Return what approvers look at first, by label; empty ones are left out."""
+    found = {
+        "Risk": request.risk_level,
+        "Requested by": request.requested_by,
+        "Run": request.run_id,
+        "Effects": _tags(request, "effects"),
+        "Writes": _tags(request, "writes"),
+        "Rule": request.rule,
+        "Who may approve": ", ".join(request.approvers),
+        "Approvals needed": str(request.min_approvers) if request.min_approvers > 1 else "",
+        "Author's description": request.description,
+        "Author's message": str(request.document.get("message") or ""),
+    }
+    return {label: shorten(escape(text), _VALUE) for label, text in found.items() if text}
+
+
+def command_text(request: ApprovalRequest, size: int) -> str:
+    """Return the command in at most ``size`` characters; of a longer one also its length and hash."""
+    return bounded(escape(command_of(request)), size)
+
+
+def inputs_text(request: ApprovalRequest, size: int) -> str:
+    """Return the inputs, one per line; empty when there are none."""
+    lines = [f"{escape(name)} = {_value(value)}" for name, value in list(request.inputs.items())[:_LISTED]]
+    more = len(request.inputs) - len(lines)
+    return bounded("\n".join([*lines, *([f"and {more} more"] if more > 0 else [])]), size)
+
+
+def since_text(since_last: Mapping[str, Any] | None) -> str:
+    """Return what changed since the step was approved last, in a sentence."""
+    if not since_last:
+        return "No earlier approval of this step is known."
+    who = ", ".join(escape(str(name)) for name in since_last.get("approvers") or ()) or "somebody"
+    changed = [escape(str(one.get("field"))) for one in since_last.get("changed") or ()]
+    when = f"Since the approval by {who} at {escape(str(since_last.get('at') or 'an unknown time'))}"
+    if not changed:
+        return f"{when} nothing has changed."
+    shown = ", ".join(changed[:_LISTED]) + (f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else "")
+    return f"{when} these have changed: {shown}."
+
+
+def bounded(text: str, size: int) -> str:
+    """Return a text of at most ``size`` characters; of a longer one also its length and hash."""
+    if len(text) <= size:
+        return text
+    digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return shorten(text, size, f"… ({len(text)} characters, SHA-256 {digest}…)")
+
+
+def _value(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return shorten(escape(text), _VALUE)
+
+
+def _tags(request: ApprovalRequest, name: str) -> str:
+    return ", ".join(str(tag) for tag in request.contract.get(name) or ())
+
+
+__all__ = ["GRAVE", "bounded", "command_text", "facts", "heading", "inputs_text", "since_text"]

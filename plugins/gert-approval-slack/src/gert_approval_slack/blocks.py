@@ -1,0 +1,149 @@
+"""Build the message about a ticket for Slack: its blocks while it is open, and when it is settled."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.kit.ticket_facts import GRAVE, bounded, command_text, facts, heading, inputs_text, since_text
+from gert_core.kit.times import parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.api import ApprovalRequest
+
+APPROVE: Final = "gert_approve"
+REJECT: Final = "gert_reject"
+_COMMAND: Final = 2_900
+_INPUTS: Final = 1_500
+_FIELD: Final = 900
+_HEADER: Final = 150
+_FENCE: Final = re.compile(r"`{3,}")
+
+Block = dict[str, Any]
+
+
+def escaped(text: str) -> str:
+    """Return a text in which Slack sees no link, channel, person or entity."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def open_message(
+    request: ApprovalRequest,
+    *,
+    link: str | None = None,
+    since: Mapping[str, Any] | None = None,
+    former: str = "",
+    so_far: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return ``text`` and ``blocks`` of a ticket that waits for answers.
+
+    ``former`` says that there may be another message, ``so_far`` has a line per answer; both are in Slack's markup.
+    """
+    blocks = _about(request, link=link, note=since_text(since))
+    if former:
+        blocks.insert(1, _context(former))
+    if so_far:
+        blocks.append(_section("\n".join(so_far)))
+    blocks.append({"type": "actions", "block_id": "gert_decision", "elements": _buttons(request)})
+    return {"text": escaped(heading(request)), "blocks": blocks}
+
+
+def settled_message(request: ApprovalRequest, *, lines: Sequence[str], link: str | None = None) -> dict[str, Any]:
+    """Return ``text`` and ``blocks`` of a ticket that takes no more answers: what became of it, and no buttons."""
+    said = "\n".join(lines)
+    return {"text": said, "blocks": [*_about(request, link=link), _section(said)]}
+
+
+def value_of(request: ApprovalRequest) -> str:
+    """Return the value of both buttons."""
+    return f"{request.run_id}|{request.ticket_id}"
+
+
+def when(text: str) -> str:
+    """Return a time in Slack's markup, which shows it in the reader's time zone."""
+    try:
+        moment = parse_time(text)
+    except ValueError:
+        return escaped(text)
+    fallback = f"{moment:%Y-%m-%d %H:%M} UTC"
+    return f"<!date^{int(moment.timestamp())}^{{date_short_pretty}} {{time}}|{fallback}>"
+
+
+def _about(request: ApprovalRequest, *, link: str | None, note: str = "") -> list[Block]:
+    title = bounded(heading(request), _HEADER)
+    blocks: list[Block] = [{"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}}]
+    shown = {label: _literal(text) for label, text in facts(request).items()}
+    if request.expires_at:
+        shown["Expires"] = when(request.expires_at)
+    fields = [{"type": "mrkdwn", "text": f"*{label}*\n{text}"} for label, text in list(shown.items())[:10]]
+    blocks.append({"type": "section", "fields": fields})
+    blocks.append(_section(f"*Command*\n{_code(command_text(request, _COMMAND), _COMMAND)}"))
+    if inputs := inputs_text(request, _INPUTS):
+        blocks.append(_section(f"*Inputs*\n{_code(inputs, _INPUTS)}"))
+    notes = [_bounded_markup(note, _FIELD)] if note else []
+    if link:
+        notes.append(f"<{escaped(link)}|Open the ticket>: it has all that is approved, this message only the essence.")
+    notes.append(f"Ticket {escaped(request.ticket_id)}")
+    blocks.append(_context("\n".join(notes)))
+    return blocks
+
+
+def _buttons(request: ApprovalRequest) -> list[Block]:
+    buttons = []
+    for action, label, style in ((APPROVE, "Approve", "primary"), (REJECT, "Reject", "danger")):
+        button: Block = {
+            "type": "button",
+            "action_id": action,
+            "text": {"type": "plain_text", "text": label, "emoji": False},
+            "style": style,
+            "value": value_of(request),
+        }
+        if request.risk_level in GRAVE:
+            button["confirm"] = _confirm(request, label, style)
+        buttons.append(button)
+    return buttons
+
+
+def _confirm(request: ApprovalRequest, label: str, style: str) -> Block:
+    asked = bounded(f"{label} {heading(request).partition(': ')[2]}? Its risk is {request.risk_level}.", 300)
+    return {
+        "title": {"type": "plain_text", "text": f"{label} this step?", "emoji": False},
+        "text": {"type": "plain_text", "text": asked, "emoji": False},
+        "confirm": {"type": "plain_text", "text": label, "emoji": False},
+        "deny": {"type": "plain_text", "text": "Cancel", "emoji": False},
+        "style": style,
+    }
+
+
+def _section(text: str) -> Block:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
+
+
+def _context(text: str) -> Block:
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": text, "verbatim": True}]}
+
+
+def _code(text: str, size: int) -> str:
+    r"""Return a text as preformatted; a fence inside of it is spelled out (``\u0060``)."""
+    plain = _FENCE.sub(lambda found: r"\u0060" * len(found[0]), text)
+    return f"```\n{_bounded_markup(plain, size)}\n```"
+
+
+def _literal(text: str) -> str:
+    r"""Return a value as inline code, so that none of it is markup; a backtick is spelled out (``\u0060``)."""
+    plain = text.replace("`", r"\u0060")
+    return f"`{_bounded_markup(plain, _FIELD)}`"
+
+
+def _bounded_markup(text: str, size: int) -> str:
+    """Return a text, escaped, of at most ``size`` characters; no entity is divided."""
+    found, kept = escaped(text), size
+    while len(found) > size:
+        kept -= max((len(found) - size) // 5, 1)
+        found = escaped(bounded(text, kept))
+    return found
+
+
+__all__ = ["APPROVE", "REJECT", "escaped", "open_message", "settled_message", "value_of", "when"]

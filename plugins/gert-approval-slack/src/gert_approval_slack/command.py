@@ -1,0 +1,72 @@
+"""``gert slack listen``: read the command line, and take answers from Slack until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from gert_core.api import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.api import CommandHost
+
+USAGE: Final = """\
+Usage: gert slack listen [OPTIONS]
+
+Receive answers to approvals from Slack over Socket Mode, and rewrite the messages of tickets that are settled. Slack
+needs no way to this machine: it is connected to from here. `gert web` receives the same answers over HTTP.
+
+It reads the secrets of the Slack app and the bridge's key, so run it as another user than those who start runs.
+
+Options:
+  --root DIR              The project whose tickets are answered; default: the current directory.
+  --store URL             Where runs are kept; default: GERT_STORE, or as the project says.
+  -p NAME                 Use a plugin, or with no:NAME do not.
+  --help                  Show this text.
+"""
+
+
+class _Parser(ArgumentParser):
+    """Raises what is wrong with a command line instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint="`gert slack --help` lists the options")
+
+
+def main(args: Sequence[str], host: CommandHost) -> int:
+    """Run ``gert slack``, and return its exit code."""
+    if {"--help", "-h"} & set(args):
+        sys.stdout.write(USAGE)
+        return 0
+    parser = _Parser(prog="gert slack", add_help=False, allow_abbrev=False)
+    parser.add_argument("verb", choices=["listen"])
+    parser.add_argument("--root", default=".")
+    parser.add_argument("--store")
+    parser.add_argument("-p", action="append", default=[])
+    given = parser.parse_args(list(args))
+    if not Path(given.root).is_dir():
+        raise UsageError(f"--root {given.root} is not a directory", hint="give the directory of a project")
+    return _listen(given.root, given.store, given.p, host)
+
+
+def _listen(root: str, store: str | None, plugins: Sequence[str], host: CommandHost) -> int:
+    from gert_approval_slack.listening import listen
+    from gert_core.hosting import Host
+
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    block = tuple(name.removeprefix("no:") for name in plugins if name.startswith("no:"))
+    allow = tuple(name for name in plugins if not name.startswith("no:"))
+    with Host(root, environ=host.environ, store=store, allow=allow, block=block) as opened:
+        listen(opened, stop, lambda: sys.stderr.write("Listening to Slack; stop with Ctrl-C\n"))
+    return 0
+
+
+__all__ = ["USAGE", "main"]
