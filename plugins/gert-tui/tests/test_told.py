@@ -173,3 +173,22 @@ def test_a_run_that_waits_shows_so_in_the_list(lab):
         assert "the other panel" not in seen.text
 
     on_tui(lab, script=script)
+
+
+def test_the_cursor_stays_on_its_step_when_rows_come_above_it(lab):
+    lab.book(
+        HOLD
+        + '\n- { id: each, type: tool, tool: say, inputs: { text: "{{ .n }}\\n" }, for_each: { as: n, over: [x, y], key: "{{ .n }}" } }\n'
+        + SAYS,
+        tools="say, hold",
+    )
+
+    async def script(seen):
+        await seen.until("→ hold", "○ each", "○ says")
+        await seen.press("down", "down", "o")
+        await seen.until("Output of says")
+        lab.path("go").touch()
+        await seen.until("✓ says", "✓ each[y]", "Output of says", "$ say 'x")
+        assert seen.app.screen.steps.selected.name == "says"
+
+    on_tui(lab, "book.yaml", script=script)

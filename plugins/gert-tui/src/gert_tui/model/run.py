@@ -7,7 +7,6 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import EventType
-from gert_core.kit.display import readable_key
 from gert_tui.model.output import OutputLines
 from gert_tui.model.steps import StepTree
 
@@ -262,10 +261,6 @@ class RunModel:
             if step is not None and step.status == "skipped":
                 step.status = "failed"
                 self.failed, self.skipped = self.failed + 1, self.skipped - 1
-
-    def name_of(self, step: ShownStep | None, key: str) -> str:
-        """Return how a step is called on the screen."""
-        return readable_key(key) if step is None else step.name
 
 
 def _scalars(data: Mapping[str, Any]) -> str:

@@ -152,8 +152,8 @@ class RunScreen(Asking, GoingOn, Leaving, GertScreen):
 
     def _name_output(self) -> None:
         """Say above the output whose it is."""
-        key = self.output.key
-        name = "" if key is None else self.session.model.name_of(self.session.model.steps.find(key), key)
+        step = self.steps.selected if self.output.key is not None else None
+        name = "" if step is None else step.name
         self.output.border_title = Content(f"Output of {self.gert.look.spell(name)}" if name else "Output")
 
     def action_follow(self) -> None:

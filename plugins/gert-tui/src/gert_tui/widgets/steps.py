@@ -25,6 +25,8 @@ class StepsView(RowsView):
         self.model = model
         self.look = look
         self.follows = True
+        self._chosen: ShownStep | None = None
+        """The step on which the person put the cursor, which stays on it when rows come above."""
 
     @property
     def selected(self) -> ShownStep | None:
@@ -58,9 +60,15 @@ class StepsView(RowsView):
     def follow(self) -> None:
         """Put the cursor on the step that runs or waits, unless the person looks at another one."""
         self.changed()
-        step = self.model.steps.find(self.model.current)
-        if self.follows and step is not None and step in self.model.steps.rows:
-            self.move_to(self.model.steps.rows.index(step))
+        step = self.model.steps.find(self.model.current) if self.follows else self._chosen
+        rows = self.model.steps.rows
+        if step is not None and step is not self.selected and step in rows:
+            self.move_to(rows.index(step))
+
+    def move_to(self, number: int) -> None:
+        """Put the cursor on a row, and keep which step that is."""
+        super().move_to(number)
+        self._chosen = self.selected
 
     def action_move(self, by: int) -> None:
         """Move the cursor, which then stays where it is."""
