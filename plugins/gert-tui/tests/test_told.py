@@ -6,7 +6,7 @@ import json
 
 import pytest
 from gert_tui.look import ASCII
-from hosting import APPROVE, takes
+from hosting import APPROVE, Told, takes
 from tuis import on_tui
 
 SAYS = '- { id: says, type: tool, tool: say, inputs: { text: "x\\n" } }'
@@ -192,3 +192,40 @@ def test_the_cursor_stays_on_its_step_when_rows_come_above_it(lab):
         assert seen.app.screen.steps.selected.name == "says"
 
     on_tui(lab, "book.yaml", script=script)
+
+
+def test_a_question_of_another_process_is_shown_in_the_list_and_in_its_run(lab):
+    lab.book(
+        "- { id: look, type: manual, instructions: Ask Bob., required_evidence: "
+        "[{ kind: text, name: first }, { kind: text, name: second }] }"
+    )
+    told = Told()
+    run = lab.host().start("book.yaml", questions="ask", on_notice=told)
+    told.wait("question")
+
+    async def script(seen):
+        await seen.until("⚠ ", "waiting")
+        await seen.press("enter")
+        await seen.until("(followed)", "⚠ look", "look   Ask Bob.", "Status: look waits for an answer")
+        run.answer(told.of("question")[0].data["question_id"], "one")
+        told.wait("question", 2)
+        model = seen.app.screen.session.model
+        await seen.until("Status: look waits for an answer", lambda: model.asked == {"look": ["second"]})
+        run.answer(told.of("question")[1].data["question_id"], "two")
+        await seen.until("✓ look", "Outcome: resolved (ok)")
+
+    on_tui(lab, script=script)
+
+
+def test_the_output_of_every_attempt_of_another_process_is_shown(lab):
+    lab.program("flaky", "test -e fine && echo fine now || { echo no route >&2; exit 3; }")
+    lab.tool("flaky", '["flaky"]')
+    lab.book("- { id: flaky, type: tool, tool: flaky }", tools="flaky")
+    lab.gert("exec", "book.yaml", code=1)
+    lab.path("fine").touch()
+    lab.gert("resume", "latest", "--retry-failed")
+
+    async def script(seen):
+        await seen.until("(followed)", "flaky ! no route", "flaky | fine now", "Outcome: resolved (ok)")
+
+    on_tui(lab, "--run", "latest", script=script)

@@ -36,10 +36,6 @@ class OutputLines:
         """Return the lines of a step, or of all for None."""
         return self.every if key is None else self._of.get(key) or deque()
 
-    def wrote(self, key: str) -> bool:
-        """Return whether anything of a step was shown while it ran."""
-        return any(line.stream != NOTE for line in self._of.get(key, ()))
-
     def add(self, key: str, stream: str, text: str) -> None:
         """Take what a step wrote; the rest of a line that was not finished comes with its next text."""
         parts = text.split("\n")

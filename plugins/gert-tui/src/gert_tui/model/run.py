@@ -55,6 +55,8 @@ class RunModel:
         self.status = ""
         self.done = self.failed = self.skipped = 0
         self.running: dict[str, None] = {}
+        self._heard: set[str] = set()
+        """The steps whose present attempt is heard while it runs."""
         self.started = self.finished = ""
         self.outcome: Mapping[str, Any] | None = None
         self.end: Mapping[str, Any] | None = None
@@ -77,8 +79,10 @@ class RunModel:
         if notice.kind == "event":
             self._event(data)
         elif notice.kind == "command":
+            self._heard.add(key)
             self.output.note(key, f"$ {shlex.join(map(str, data['command']))}" if data["command"] else data["tool"])
         elif notice.kind == "output":
+            self._heard.add(key)
             self.output.add(key, str(data["stream"]), str(data["text"]))
         elif notice.kind == "loop":
             self.steps.at(key).loop = data
@@ -169,9 +173,10 @@ class RunModel:
 
     def _show_detail(self, key: str, detail: Mapping[str, Any]) -> None:
         """Show what a step wrote that was not shown while it ran: another process executed it, or it is over."""
-        if self.output.wrote(key):
+        if key in self._heard:
+            self._heard.discard(key)
             return
-        if detail.get("command") and not self.output.of(key):
+        if detail.get("command"):
             self.output.note(key, f"$ {shlex.join(map(str, detail['command']))}")
         for stream in ("stdout", "stderr"):
             if text := str(detail.get(stream) or ""):
@@ -195,8 +200,9 @@ class RunModel:
         self._goes_on(key)
 
     def _question(self, key: str, data: Mapping[str, Any], time: str) -> None:
-        self.asked.setdefault(key, []).append(str(data.get("name") or ""))
-        self._tell(key, str(data.get("instructions") or ""))
+        asked: Mapping[str, Any] = data.get("question") or {}
+        self.asked.setdefault(key, []).append(str(asked.get("name") or ""))
+        self._tell(key, str(asked.get("instructions") or asked.get("title") or ""))
         self._waits(key)
 
     def _answered(self, key: str, data: Mapping[str, Any], time: str) -> None:

@@ -235,11 +235,12 @@ class RunsScreen(Leaving, GertScreen):
 
 
 def _waiting(app: GertApp, rows: list[RunRow]) -> frozenset[str]:
-    """Return the runs of which an open ticket or a question of this process is known, if any is executed now."""
+    """Return the runs of which an open ticket or a question is known, if any is executed now."""
     if not any(row.live for row in rows):
         return frozenset()
     here = {session.run_id for session in app.live if session.hosted is not None and session.hosted.waits}
-    return frozenset(here | {ticket.request.run_id for ticket in app.host.tickets()})
+    blocked = {row.run_id for row in rows if row.live and row.blocked_on}
+    return frozenset(here | blocked | {ticket.request.run_id for ticket in app.host.tickets()})
 
 
 def _text(row: RunRow) -> str:

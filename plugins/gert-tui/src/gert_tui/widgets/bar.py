@@ -48,6 +48,8 @@ class StatusBar(Widget):
             return f"{name} needs approval: press a"
         if model.questions:
             return f"{name} asks: press Enter" if name else "asks: press Enter"
+        if model.asked and model.end is None:
+            return f"{name} waits for an answer"
         if model.outcome:
             code = model.outcome.get("code")
             return spell(f"{model.outcome.get('category')}{f' ({code})' if code else ''}")
