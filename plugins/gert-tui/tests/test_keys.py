@@ -237,7 +237,7 @@ def test_a_followed_run_that_another_process_resumes_goes_on_on_the_screen(lab):
     async def script(seen):
         await seen.until("(followed)", "⚠ look")
         await seen.press("enter")
-        await seen.until("another process asks this")
+        await seen.until("this run is suspended: r goes on here and asks")
         lab.gert("answer", "latest", "look", "confirm=yes", code=None)
         lab.gert("resume", "latest", code=None)
         await seen.until("✓ look", "says | after", "Outcome: resolved (ok)")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from gert_tui.look import ASCII
 from hosting import APPROVE, Told, takes
+from shell import wait_for
 from tuis import on_tui
 
 SAYS = '- { id: says, type: tool, tool: say, inputs: { text: "x\\n" } }'
@@ -207,6 +209,8 @@ def test_a_question_of_another_process_is_shown_in_the_list_and_in_its_run(lab):
         await seen.until("⚠ ", "waiting")
         await seen.press("enter")
         await seen.until("(followed)", "⚠ look", "look   Ask Bob.", "Status: look waits for an answer")
+        await seen.press("enter")
+        await seen.until("another process asks this")
         run.answer(told.of("question")[0].data["question_id"], "one")
         told.wait("question", 2)
         model = seen.app.screen.session.model
@@ -227,5 +231,19 @@ def test_the_output_of_every_attempt_of_another_process_is_shown(lab):
 
     async def script(seen):
         await seen.until("(followed)", "flaky ! no route", "flaky | fine now", "Outcome: resolved (ok)")
+
+    on_tui(lab, "--run", "latest", script=script)
+
+
+def test_the_duration_of_a_run_that_was_killed_ends_with_its_last_event(lab):
+    lab.book(HOLD, tools="hold")
+    with lab.start("exec", "book.yaml") as other:
+        wait_for(lambda: lab.path("go.pid").exists())
+        other.kill()
+    time.sleep(2.5)
+
+    async def script(seen):
+        await seen.until("Run interrupted", "0 running")
+        await seen.until(lambda: "Duration: 0s" in seen.text or "Duration: 1s" in seen.text)
 
     on_tui(lab, "--run", "latest", script=script)

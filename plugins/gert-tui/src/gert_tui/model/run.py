@@ -257,6 +257,7 @@ class RunModel:
 
     def _ended(self, data: Mapping[str, Any]) -> None:
         self.end = data
+        self.finished = self.finished or (str(self.events[-1].get("timestamp") or "") if self.events else "")
         self.questions.clear()
         self._stand_still()
         result = data.get("result") or {}

@@ -32,8 +32,8 @@ class Asking:
         elif model.tickets and model.end is None:
             cast("Any", self).action_approvals()
         elif model.asked:
-            over = model.end is not None
-            told = "this run is suspended: r goes on here and asks" if over else "another process asks this"
+            asks = model.status == "running" and model.end is None
+            told = "another process asks this" if asks else "this run is suspended: r goes on here and asks"
             self._app_.say(told)
         elif step is not None and step.children:
             self.steps.action_fold()
