@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 import pytest
 from screens import OnScreen
+from shell import wait_for
 from tuis import on_tui
 
 BROKEN = """\
+import os
+import signal
 import sys
 from gert_tui.screens.runs import RunsScreen
 def broken(self):
@@ -66,3 +71,15 @@ def test_the_size_is_that_of_the_terminal_whatever_the_environment_says(lab, wid
         assert "d dry-run" in seen.screen.display[29]
         seen.type("q")
         seen.end()
+
+
+def test_it_ends_with_its_terminal_also_when_no_signal_says_so(lab):
+    lab.book("- { id: hold, type: tool, tool: hold, inputs: { until: go } }", tools="hold")
+    with OnScreen(lab.command("tui", "book.yaml"), cwd=lab.root, environ=lab.environ) as seen:
+        seen.until(shows("→ hold"))
+        os.close(seen._ours)  # it is not the controlling terminal, so there is no SIGHUP
+        try:
+            assert seen.process.wait(10) == -signal.SIGHUP
+        finally:
+            seen._ours = os.open(os.devnull, os.O_RDONLY)
+    wait_for(lambda: lab.json("runs", "show", "latest", code=None)["status"] == "interrupted")

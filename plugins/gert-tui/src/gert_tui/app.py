@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.text import Text
 from textual.app import App
@@ -12,6 +12,7 @@ from textual.app import App
 from gert_core.api import GertError
 from gert_tui.endings import error_lines
 from gert_tui.session import RunSession
+from gert_tui.terminal import end_if_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from gert_core.hosting import Host
     from gert_tui.command import TuiOptions
     from gert_tui.look import Look
+
+
+_LOOKS: Final = 2.0
+"""Seconds between two looks whether the terminal is still there."""
 
 
 class GertApp(App[None]):
@@ -50,6 +55,8 @@ class GertApp(App[None]):
         self.theme = "ansi-dark"
         self.animation_level = "none"
         self.set_class(self.look.ascii, "-ascii")
+        if not self.is_headless:
+            self.set_interval(_LOOKS, end_if_gone)
         self.push_screen(RunsScreen())
         if self.wanted.run is not None:
             self.open_run(self.wanted.run)

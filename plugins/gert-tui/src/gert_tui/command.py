@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
 from gert_core.api import UsageError
 from gert_core.hosting import options
+from gert_tui.terminal import is_there
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def main(args: Sequence[str], host: CommandHost) -> int:
         host.console.say(USAGE)
         return 0
     wanted = read(args)
-    if not _on_terminal():
+    if not is_there():
         hint = "use gert exec and gert runs where there is none"
         raise UsageError("gert tui needs a terminal to draw on and to read keys from", hint=hint)
     from gert_tui.opening import open_screen
@@ -77,11 +77,6 @@ def read(args: Sequence[str]) -> TuiOptions:
         ascii="--ascii" in given.own,
         mouse="--no-mouse" not in given.own,
     )
-
-
-def _on_terminal() -> bool:
-    """Return whether a person can see what is drawn and press keys."""
-    return all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__))
 
 
 __all__ = ["USAGE", "TuiOptions", "main", "read"]
