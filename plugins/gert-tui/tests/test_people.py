@@ -60,6 +60,32 @@ def test_an_approval_is_given_on_the_screen_with_id_and_reason(lab):
     assert lab.path("changed").read_text() == "web\n"
 
 
+def test_runs_of_a_database_are_started_approved_and_listed(lab):
+    lab.policy(APPROVE)
+    lab.book(CHANGE, tools="change")
+
+    async def script(seen):
+        await seen.until("restart needs approval: press a")
+        await seen.press("a")
+        await seen.until("Approvals: 1")
+        await seen.press("y")
+        await seen.until("Approve step restart of book")
+        await seen.press(*["backspace"] * 4)
+        await seen.type("alice")
+        await seen.press("enter", "enter")
+        await seen.until("Nothing waits for approval.")
+        await seen.press("escape")
+        await seen.until("✓ restart", "Outcome: resolved (ok)")
+        await seen.press("l")
+        await seen.until("Runs: 1", "resolved (ok)")
+        lab.gert("exec", "book.yaml", "--store", "sqlite:kept.db", "--approval", "inbox", code=None)
+        await seen.until("Runs: 2", "approval pending")
+        await seen.press("home", "enter")
+        await seen.until("(followed)", "⚠ restart")
+
+    on_tui(lab, "book.yaml", script=script, host=lab.host(store="sqlite:kept.db"))
+
+
 def test_x_rejects_for_a_reason_and_asks_who_it_is(lab):
     lab.policy(APPROVE)
     lab.book(CHANGE, tools="change")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 MOST: Final = 10_000
 """How many runs are listed."""
 _EVERY: Final = 2.0
-"""Seconds between two looks for changes."""
+"""Seconds between two looks for changes, at least."""
+_REST: Final = 60.0
+"""Between two looks it rests for at least so many times as long as a look takes a processor."""
 _SORTS: Final = ("started", "runbook", "status", "duration")
 
 
@@ -117,7 +120,7 @@ class RunsScreen(Leaving, GertScreen):
         view = self.query_one(RunsView)
         view.add_class("body")
         view.focus()
-        self._looking = False
+        self._looking, self._next = False, 0.0
         self.action_look()
         self.set_interval(_EVERY, self._tick)
 
@@ -127,7 +130,7 @@ class RunsScreen(Leaving, GertScreen):
             self.action_look()
 
     def _tick(self) -> None:
-        if self.is_current:
+        if self.is_current and time.monotonic() >= self._next:
             self.action_look()
 
     def action_look(self) -> None:
@@ -138,12 +141,14 @@ class RunsScreen(Leaving, GertScreen):
         app = self.gert
 
         def work() -> None:
+            began = time.thread_time()
             try:
                 rows = list(app.host.rows(limit=MOST))
                 app.call_later(self._show, rows, _waiting(app, rows))
             except GertError as error:
                 app.call_later(app.say, str(error.message))
             finally:
+                self._next = time.monotonic() + _REST * (time.thread_time() - began)
                 self._looking = False
 
         app.apart(work)
