@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
 from gert_core.documents.limits import check_limits, has_limits
+from gert_core.giving import FILE, GIVEN, Giving
 from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     PluginsOf = Callable[[InputResolver], Sequence[PluginInfo]]
     ServicesFor = Callable[[InputResolver], Services]
-
-_GIVING: Final = "give it with --var NAME=VALUE or --input FILE"
 
 
 class ResolvedInputs(Struct, frozen=True, kw_only=True):
@@ -52,19 +51,22 @@ def resolve_inputs(
     file_vars: Mapping[str, object] | None = None,
     ask: bool = True,
     place: Callable[[str], str] | None = None,
+    giving: Giving | None = None,
 ) -> ResolvedInputs:
     """Resolve the values of all declared inputs.
 
     Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), the source in ``from:`` (interactive ones last),
     default, null. A ``scenario`` replaces files and resolvers. ``services`` returns what a resolver is called with,
     ``plugins`` the plugin that provides it. Without ``ask`` no resolver is called: what it would answer is a symbol.
-    One ``InputError`` names everything that is missing or invalid. ``place`` gives file and line of a declaration.
+    One ``InputError`` names everything that is missing or invalid. ``place`` gives file and line of a declaration,
+    ``giving`` the words of the surface.
     """
-    refuse_undeclared(host_vars, declared, flag="--var")
-    refuse_undeclared(file_vars or {}, declared, flag="--input")
+    giving = giving or Giving()
+    refuse_undeclared(host_vars, declared, giving=giving)
+    refuse_undeclared(file_vars or {}, declared, giving=FILE)
     members = _member_words(resolvers, services, plugins) if any(model.from_ for model in declared.values()) else {}
-    work = _Resolution(declared, place)
-    work.take_all(host_vars, source="cli")
+    work = _Resolution(declared, giving, place)
+    work.take_all(host_vars, source=GIVEN)
     if scenario is not None:
         work.take_all({n: v for n, v in scenario.items() if n in declared}, source="scenario")
     else:
@@ -91,8 +93,11 @@ class _Batch(Struct, kw_only=True):
 class _Resolution:
     """The state of resolving: values and sources so far, and the errors."""
 
-    def __init__(self, declared: Mapping[str, InputModel], place: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self, declared: Mapping[str, InputModel], giving: Giving, place: Callable[[str], str] | None = None
+    ) -> None:
         self.declared = declared
+        self.giving = giving
         self.place = place
         self.values: dict[str, object] = {}
         self.sources: dict[str, str] = {}
@@ -112,7 +117,7 @@ class _Resolution:
         try:
             coerced = None if value is None else coerce_any(value, model.type)
         except ValueError as error:
-            self.add_error(name, _wrong_type(name, model, error, source=source))
+            self.add_error(name, _wrong_type(name, model, error, source=self.giving.source(source)))
             return
         if coerced is not None and has_limits(model):
             try:
@@ -127,7 +132,7 @@ class _Resolution:
         """Return the message about a value outside of the limits, with the place of the declaration."""
         why = "its value is secret and not shown" if model.secret else str(error)
         declared = f" (declared at {self.place(name)})" if self.place is not None else ""
-        return f"the input {name!r} from {source} is not accepted: {why}{declared}"
+        return f"the input {name!r}{self.giving.source(source)} is not accepted: {why}{declared}"
 
     def add_error(self, name: str, message: str) -> None:
         self.errors.append(message)
@@ -183,7 +188,7 @@ class _Resolution:
             raise InputError(
                 "; ".join(self.errors),
                 kind=self.kinds.pop() if len(self.kinds) == 1 else None,
-                hint="; ".join(self.hints) or (_GIVING if self.failed - given else None),
+                hint="; ".join(self.hints) or (self.giving.hint if self.failed - given else None),
             )
         order = list(self.declared)
         return ResolvedInputs(
@@ -301,7 +306,7 @@ def _call(
     return dict(answer)
 
 
-def refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object], *, flag: str) -> None:
+def refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object], *, giving: Giving) -> None:
     """Raise ``UsageError`` for the first given name that is not a declared input."""
     for name in given:
         if name in declared:
@@ -311,7 +316,7 @@ def refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object
         near = nearest(name, declared)
         known = ", ".join(declared) or "none"
         raise UsageError(
-            f"{flag} gives {name!r}, which the runbook does not declare as an input",
+            f"{giving.told(name)}, which the runbook does not declare as an input",
             hint=f"did you mean {near!r}?" if near else f"declared inputs: {known}",
         )
 
@@ -338,8 +343,8 @@ def _missing(name: str, model: InputModel, unreachable: frozenset[str]) -> str:
 
 def _wrong_type(name: str, model: InputModel, error: ValueError, *, source: str) -> str:
     if model.secret:
-        return f"the input {name!r} from {source} must be {model.type}; its value is secret and not shown"
-    return f"the input {name!r} from {source} must be {model.type}: {error}"
+        return f"the input {name!r}{source} must be {model.type}; its value is secret and not shown"
+    return f"the input {name!r}{source} must be {model.type}: {error}"
 
 
 __all__ = ["ResolvedInputs", "coerce_any", "has_default", "refuse_undeclared", "resolve_inputs", "split_source"]

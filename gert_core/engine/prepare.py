@@ -312,6 +312,7 @@ def _resolved(request: Request, runbook: Runbook, plugins: PluginServices, *, as
         scenario=request.scenario.inputs if request.scenario is not None else None,
         ask=ask,
         place=lambda name: declared_at(runbook, name),
+        giving=request.giving,
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from gert_core.contracts import PROBE_EFFECTS
 from gert_core.engine.cancel import Stop
 from gert_core.engine.progress import Progress
+from gert_core.giving import Giving
 from gert_core.runs.state import KEPT, MODES
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Request(Struct, frozen=True, kw_only=True):
     mode: str = "real"
     host_vars: Mapping[str, object] = field(default_factory=dict)
     file_vars: Mapping[str, object] = field(default_factory=dict)
+    giving: Giving = Giving()
+    """The words of the surface that was given ``host_vars``."""
     scenario: ScenarioModel | None = None
     policies: Sequence[Path] = ()
     floor: bool = False

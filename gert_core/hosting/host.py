@@ -16,6 +16,7 @@ from gert_core.engine.prepare import prepare
 from gert_core.engine.request import DRIFT, Request, Resume
 from gert_core.engine.resume.read import read_run
 from gert_core.engine.run import default_actor
+from gert_core.giving import Giving
 from gert_core.hosting.catalogue import Catalogue
 from gert_core.hosting.deciding import Deciding
 from gert_core.hosting.documents import Documents
@@ -84,6 +85,7 @@ class Host(Catalogue, Deciding, Documents, Looking):
         runbook: str | Path,
         *,
         inputs: Mapping[str, object] | None = None,
+        giving: Giving | None = None,
         mode: str = "real",
         scenario: str | None = None,
         policies: Sequence[str | Path] = (),
@@ -104,7 +106,7 @@ class Host(Catalogue, Deciding, Documents, Looking):
         ``suspend``. ``trace`` is another file for the trace, ``notify`` are files with rules about who is told,
         ``record`` is the name or the directory of the scenario that the run is kept as when it ends, ``fail_on`` are
         the categories of outcomes that the run remembers as failures; None: those of the project. It returns before
-        the first step, or while the run asks for an input.
+        the first step, or while the run asks for an input. ``giving`` has the words for errors about ``inputs``.
         """
         path = self._site.path(runbook)
         if not path.is_file():
@@ -114,6 +116,7 @@ class Host(Catalogue, Deciding, Documents, Looking):
             "remember": recorded.remember,
             "mode": mode,
             "host_vars": dict(inputs or {}),
+            "giving": giving or Giving(),
             "scenario": None if scenario is None else named_scenario(scenario, path, base=self._site.root).model,
             "policies": tuple(map(self._site.path, policies)),
             "cwd": self._site.directory(self._site.root),

@@ -48,7 +48,7 @@ def test_a_value_from_the_command_line_is_checked(gert, book, declared, good, ba
     assert gert("exec", file, "--var", f"x={good}")[0] == 0
     code, _, err = gert("exec", file, "--var", f"x={bad}")
     assert code == 2
-    assert f"the input 'x' from cli is not accepted: {why} (declared at book.yaml:5)" in err
+    assert f"the input 'x' from --var is not accepted: {why} (declared at book.yaml:5)" in err
 
 
 def test_values_from_files_the_environment_and_scenarios_are_checked(gert, book, tmp_path, monkeypatch):

@@ -171,7 +171,7 @@ def test_inputs_that_are_given_are_recorded_and_checked(shell):
     assert start["data"]["inputs"] == {"host": "web-1", "word": "<REDACTED:word>", "size": 3}
     assert start["data"]["constants"] == {"name": "web-1-3"}
     error = shell.json("exec", "book.yaml", "--policy", "no.yaml", "--var", "size=many", code=2)["error"]
-    assert "the input 'size' from cli must be int" in error["message"]
+    assert "the input 'size' from --var must be int" in error["message"]
 
 
 def test_a_run_that_was_denied_before_it_asked_cannot_be_taken_further(shell):

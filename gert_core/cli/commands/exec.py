@@ -83,6 +83,7 @@ def exec_(
     from gert_core.cli.showing import Showing
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import MODES, PROBE_EFFECTS, Request
+    from gert_core.giving import COMMAND_LINE
     from gert_core.hosting.given import parse_pairs, read_inputs
     from gert_core.stores.choose import with_address
 
@@ -115,6 +116,7 @@ def exec_(
             project=project,
             mode=mode,
             host_vars=parse_pairs(var or (), what="--var"),
+            giving=COMMAND_LINE,
             file_vars=read_inputs(input_file or ()),
             scenario=wanted,
             policies=tuple(policy or ()),

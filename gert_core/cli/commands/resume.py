@@ -95,6 +95,7 @@ def resume(
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import DRIFT, Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
+    from gert_core.giving import COMMAND_LINE
     from gert_core.hosting.given import parse_pairs, read_inputs
     from gert_core.runs.find import find_run
     from gert_core.stores.choose import with_address
@@ -146,6 +147,7 @@ def resume(
             approval=approval,
             questions=questions,
             host_vars=secrets,
+            giving=COMMAND_LINE,
             file_vars=files,
             resume=wanted,
             preflight=not no_preflight,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gert_core.api import ErrorKind, InputError, RunError, UsageError
 from gert_core.documents.limits import declared_at
 from gert_core.engine.cancel import Deadline
+from gert_core.giving import FILE
 from gert_core.inputs import ResolvedInputs, coerce_any, refuse_undeclared, resolve_inputs
 from gert_core.plugin.kinds import INPUT
 from gert_core.runs.again import GIVEN
@@ -33,8 +34,8 @@ def recorded_values(
     declared = runbook.model.meta.inputs
     for name in request.host_vars:
         if name not in declared or not declared[name].secret:
-            raise UsageError(f"--var gives {name!r}, but a resumed run takes only its secret inputs again")
-    refuse_undeclared(request.file_vars, declared, flag="--input")
+            raise UsageError(f"{request.giving.told(name)}, but a resumed run takes only its secret inputs again")
+    refuse_undeclared(request.file_vars, declared, giving=FILE)
     facts = state.facts
     _refuse_unasked(state, declared)
     masker = secrets.masker(_secret_inputs(request, state, declared, plugins, partial(declared_at, runbook)))
@@ -91,6 +92,7 @@ def _secret_inputs(
         deadline=Deadline(request.stop),
         plugins=lambda resolver: request.registry.providers(INPUT, resolver.name),
         place=place,
+        giving=request.giving,
     )
     # A default in place of what the source had would be another secret.
     _refuse_missing([name for name in ask if resolved.sources[name] != sources.get(name)], named)

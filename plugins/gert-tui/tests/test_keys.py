@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from hosting import APPROVE
 from shell import wait_for
 from tuis import on_tui
 
@@ -36,14 +37,17 @@ def test_s_starts_a_run_with_a_form_of_types_choices_and_defaults(lab):
         )
         assert "hunter2" not in seen.text
         await seen.press("ctrl+s")
-        await seen.until("book.yaml was not started", "host")
+        await seen.until(
+            "book.yaml was not started", "the required input 'host' (string) has no value (Where)", "hint: fill it in"
+        )
+        assert "--" not in seen.text.replace("---", "")
         await seen.press("escape")
         await seen.until("[ Start ]")
         await seen.type("web-1")
         await seen.press("enter", "backspace")
         await seen.type("many")
         await seen.press("ctrl+s")
-        await seen.until("book.yaml was not started", "count")
+        await seen.until("book.yaml was not started", "the input 'count' must be int")
         await seen.press("escape")
         await seen.until("[ Start ]")
         await seen.press(*["backspace"] * 4)
@@ -86,17 +90,18 @@ def test_d_makes_a_dry_run_of_the_run_and_toggles_the_mode_on_the_list(lab):
 
 
 def test_v_c_and_t_show_variables_the_contract_and_the_trace(lab):
+    lab.policy(APPROVE)
     lab.book(SAYS, tools="say", meta=INPUTS)
 
     async def script(seen):
         await seen.until("Outcome: resolved (ok)")
         await seen.press("v")
-        await seen.until(
-            "host (string, from cli) = web-1", "count (int, from default) = 3", "token (string", "<secret>"
-        )
+        await seen.until("host (string, given) = web-1", "count (int, from default) = 3", "token (string", "<secret>")
         assert "hunter2" not in seen.text
         await seen.press("escape", "home", "c")
         await seen.until("Contract of says", "effects: network", "Risk: low", "Decision: allow", "it simply runs again")
+        await seen.until("policy.yaml has no rule for it")
+        assert "None" not in seen.text
         await seen.press("escape", "t")
         await seen.until("Trace of ", "run_complete", "step_complete")
         await seen.press("home", "enter")

@@ -72,7 +72,7 @@ def _problem(binding: InputBinding, path: Path, what: str) -> InputError:
     return InputError(
         f"the input {binding.name!r} comes from the file {path}, which {what}",
         file=str(path),
-        hint=f"correct the file, or give the value with --var {binding.name}=VALUE",
+        hint=f"correct the file, or give {binding.name!r} a value when you start the run",
     )
 
 

@@ -86,7 +86,7 @@ def _problem(name: str, what: str, bindings: Sequence[InputBinding]) -> InputErr
     return InputError(
         f"the provider {name!r} (inputs: {inputs}) {what}",
         kind=ErrorKind.INPUT_PROVIDER,
-        hint=f"correct the provider {name!r} in gert-project.yaml, or give the values with --var",
+        hint=f"correct the provider {name!r} in gert-project.yaml, or give the values when you start the run",
     )
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from gert_mcp.books import ServedBook
 
-_FROM: Final = re.compile(r" from cli\b")
 _PLACE: Final = re.compile(r" \(declared at [^)]*\)")
 
 
@@ -45,11 +44,10 @@ def refuse_inputs(book: ServedBook, given: Mapping[str, Any]) -> None:
 
 
 def as_arguments(error: GertError) -> GertError:
-    """Return what is wrong with a value as a caller of a tool can use it: without options and absolute paths."""
+    """Return what is wrong with a value as a caller of a tool can use it: without absolute paths."""
     if error.kind != ErrorKind.INPUT:
         return error
-    hint = None if error.hint is None or "--var" in error.hint else error.hint
-    return UsageError(_PLACE.sub("", _FROM.sub("", error.message)), kind=error.kind, hint=hint)
+    return UsageError(_PLACE.sub("", error.message), kind=error.kind, hint=error.hint)
 
 
 __all__ = ["as_arguments", "refuse_inputs"]

@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.app import App
 
 from gert_core.api import GertError
+from gert_core.hosting import Giving
 from gert_tui.endings import error_lines
 from gert_tui.session import RunSession
 from gert_tui.terminal import end_if_gone
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gert_tui.look import Look
 
 
+_FORM: Final = Giving(hint="fill it in")
 _LOOKS: Final = 2.0
 """Seconds between two looks whether the terminal is still there."""
 
@@ -91,7 +93,7 @@ class GertApp(App[None]):
 
         def work() -> None:
             try:
-                session = RunSession.start(self.host, runbook, inputs=inputs, mode=mode, **options)
+                session = RunSession.start(self.host, runbook, inputs=inputs, giving=_FORM, mode=mode, **options)
             except GertError as error:
                 self.call_later(self.show_error, f"{runbook.name} was not started", error)
                 if failed is not None:

@@ -23,7 +23,8 @@ def variables_page(session: RunSession) -> Page:
     lines = ["Inputs:"]
     for name, data in model.inputs.items():
         shown = "<secret>" if data.get("secret") else data.get("value")
-        lines += _variable(name, types.get(("input", name), ""), shown, f"from {data.get('source')}")
+        source = "given" if data.get("source") == "cli" else f"from {data.get('source')}"
+        lines += _variable(name, types.get(("input", name), ""), shown, source)
     constants = model.facts.get("constants") or {}
     lines += ["", "Constants:"] if constants else []
     for name, value in constants.items():
@@ -82,6 +83,9 @@ def _explained(step: Mapping[str, Any]) -> Iterator[str]:
         yield f"Decision: {decision.get('action') or decision.get('decision')}"
         yield f"  {decision.get('reason') or ''}"
     for opinion in step.get("opinions") or ():
+        if opinion.get("action") is None:
+            yield f"  {opinion.get('source')} has no rule for it"
+            continue
         mark = "decides" if opinion.get("decides") else "says"
         rule = f", rule {opinion['rule']}" if opinion.get("rule") is not None else ""
         yield f"  {opinion.get('source')} {mark} {opinion.get('action')}{rule}"

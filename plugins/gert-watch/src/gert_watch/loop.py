@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, RunError, UsageError
+from gert_core.hosting import COMMAND_LINE
 from gert_core.hosting.host import Host
 from gert_core.kit.escaping import without_commands
 from gert_watch.lines import FAIL_ON, line_of
@@ -108,7 +109,7 @@ class Watch:
                 return signals.exit_code
 
     def _start(self, host: Host, moment: datetime) -> HostedRun:
-        start = {**self._wanted.start, "fail_on": self._wanted.fail_on}
+        start = {**self._wanted.start, "giving": COMMAND_LINE, "fail_on": self._wanted.fail_on}
         if start.get("mode", _REAL) in _KEPT:
             start["trace"] = _trace(host, self._wanted.runbook, moment)
         start["approval"] = start.get("approval") or host.approval or "inbox"  # the host itself would wait for people
