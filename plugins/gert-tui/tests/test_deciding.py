@@ -85,6 +85,21 @@ def test_the_cursor_stays_on_its_request_when_others_come_and_on_none_when_it_go
     on_tui(lab, script=script)
 
 
+def test_comments_of_others_are_shown_with_the_request_as_they_come(lab):
+    lab.book(CHANGE % "WHAT", tools="change")
+    _, ticket = waiting(lab, "first")
+    lab.gert("approvals", "comment", ticket.ticket_id, "is [bold]this[/bold] planned?", "--as", "carol")
+
+    async def script(seen):
+        await seen.until("Runs: 1")
+        await seen.press("a")
+        await seen.until("Approvals: 1", "carol", "is [bold]this[/bold] planned?")
+        lab.gert("approvals", "comment", ticket.ticket_id, "yes it is", "--as", "bob")
+        await seen.until("bob", "yes it is", lambda: chosen(seen) == ticket.ticket_id)
+
+    on_tui(lab, script=script)
+
+
 def test_the_cursor_stays_on_its_run_when_a_newer_one_begins(lab):
     lab.book('- { id: says, type: tool, tool: say, inputs: { text: "x" } }', tools="say")
     lab.gert("exec", "book.yaml")

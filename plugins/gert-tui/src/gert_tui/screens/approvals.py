@@ -80,6 +80,8 @@ class ApprovalsScreen(GertScreen):
     def __init__(self, ticket: str | None = None) -> None:
         super().__init__()
         self._wanted = ticket
+        self._about: dict[str, list[str]] = {}
+        """By ticket what is known about it beside the request: the last time, and comments."""
         self._looking = False
 
     def body(self) -> ComposeResult:
@@ -104,7 +106,8 @@ class ApprovalsScreen(GertScreen):
 
         def work() -> None:
             try:
-                app.call_later(self._show, [(ticket, ticket.since_last) for ticket in app.host.tickets()])
+                found = [(ticket, _around(ticket)) for ticket in app.host.tickets()]
+                app.call_later(self._show, found)
             except GertError as error:
                 app.call_later(app.say, str(error.message))
             finally:
@@ -112,16 +115,18 @@ class ApprovalsScreen(GertScreen):
 
         app.apart(work)
 
-    def _show(self, found: list[tuple[TicketView, Mapping[str, Any] | None]]) -> None:
+    def _show(self, found: list[tuple[TicketView, list[str]]]) -> None:
         if not self.query(_Tickets) or len(self.query("#head, #request")) < 2:  # the screen was left meanwhile
             return
         view = self.query_one(_Tickets)
         before = "" if view.selected is None else view.selected.ticket_id
-        self._since = {ticket.ticket_id: since for ticket, since in found}
+        known = self._about.get(before)
+        self._about = {ticket.ticket_id: lines for ticket, lines in found}
         view.tickets = [ticket for ticket, _ in found]
         self._keep(view, before if self._wanted is None else self._wanted)
         view.changed()
-        if not before or view.selected is None or before != view.selected.ticket_id:
+        at = "" if view.selected is None else view.selected.ticket_id
+        if not at or before != at or len(known or ()) != len(self._about[at]):
             self._describe()
         told = f"Approvals: {len(view.tickets)}" if view.tickets else "Nothing waits for approval."
         self.query_one("#head", Static).update(self.gert.drawn(told))
@@ -150,8 +155,8 @@ class ApprovalsScreen(GertScreen):
         if ticket is None:
             page.set_lines(["Choose a request: Up and Down move."] if self.query_one(_Tickets).tickets else [])
             return
-        told = f"since last: {_since(self._since.get(ticket.ticket_id))}"
-        page.set_lines([told, *describe(ticket.request, columns=max(page.size.width, 30))])
+        around = self._about.get(ticket.ticket_id, [])
+        page.set_lines([*around, *describe(ticket.request, columns=max(page.size.width, 30))])
         page.cursor = 0
 
     def action_open(self) -> None:
@@ -231,6 +236,12 @@ def _short(line: str) -> str:
 
 def _needs_id(found: dict[str, str]) -> str:
     return "" if found["who"].strip() else "say who you are"
+
+
+def _around(ticket: TicketView) -> list[str]:
+    """Return what is different from the last time, and what people said about the request."""
+    said = [f"comment by {one.by}, {readable_time(one.at)}: {one.text}" for one in ticket.comments]
+    return [f"since last: {_since(ticket.since_last)}", *said]
 
 
 def _since(since: Mapping[str, Any] | None) -> str:
