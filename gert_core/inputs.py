@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
+from gert_core.api.giving import FILE, GIVEN, Giving
 from gert_core.documents.limits import check_limits, has_limits
-from gert_core.giving import FILE, GIVEN, Giving
 from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside

@@ -28,8 +28,9 @@ HOSTING: Final = """# Hosting
 <!-- Written by docs/generate.py from gert_core/hosting: change it there. -->
 
 What programs use that start and follow runs; [use gert from Python](../how-to/use-from-python.md) shows how. `Host`,
-`HostedRun`, `RunView`, `TicketView`, `next_steps`, `Notice`, `Stop`, `Deadline` and `RunFinished` are names of
-`gert_core.hosting` itself; the [notice](records.md#notices) is a record. `load`, `validate`, `run`, `resume`, `block`,
+`HostedRun`, `RunView`, `TicketView`, `next_steps`, `Notice`, `Stop`, `Deadline`, `RunFinished`, `Giving` and
+`COMMAND_LINE` are names of `gert_core.hosting` itself; the [notice](records.md#notices) is a record.
+`load`, `validate`, `run`, `resume`, `block`,
 `unblock`, `status`, `progress`, `stream`, `stream_progress`, `active`, `resume_point`, `artifacts` and `RunFinished`
 are names of `gert_core` itself.
 
@@ -48,6 +49,7 @@ HOSTING_MODULES: Final = (
     "gert_core.hosting.past",
     "gert_core.hosting.options",
     "gert_core.hosting.inputs",
+    "gert_core.api.giving",
     "gert_core.host",
     "gert_core.hosting.asking",
     "gert_core.engine.cancel",
@@ -58,6 +60,7 @@ HOSTING_MODULES: Final = (
     "gert_core.runs.lifecycle.progress",
 )
 HOSTING_NAMES: Final = {
+    "gert_core.api.giving": ("Giving", "COMMAND_LINE"),
     "gert_core.engine.cancel": ("Stop", "Deadline"),
     "gert_core.engine.progress": ("StepInfo", "Evaluation", "Progress"),
     "gert_core.engine.resume.plan": ("RunFinished",),

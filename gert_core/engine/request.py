@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
+from gert_core.api.giving import Giving
 from gert_core.contracts import PROBE_EFFECTS
 from gert_core.engine.cancel import Stop
 from gert_core.engine.progress import Progress
-from gert_core.giving import Giving
 from gert_core.runs.state import KEPT, MODES
 
 if TYPE_CHECKING:

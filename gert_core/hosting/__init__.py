@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LAZY = {
-    "COMMAND_LINE": "gert_core.giving",
+    "COMMAND_LINE": "gert_core.api.giving",
     "Deadline": "gert_core.engine.cancel",
-    "Giving": "gert_core.giving",
+    "Giving": "gert_core.api.giving",
     "Host": "gert_core.hosting.host",
     "HostedRun": "gert_core.hosting.hosted",
     "Notice": "gert_core.api.hosting",

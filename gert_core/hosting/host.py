@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, UsageError
+from gert_core.api.giving import Giving
 from gert_core.documents.scenario import named_scenario
 from gert_core.engine.answering import answer as store_answers
 from gert_core.engine.answering import open_questions
@@ -16,7 +17,6 @@ from gert_core.engine.prepare import prepare
 from gert_core.engine.request import DRIFT, Request, Resume
 from gert_core.engine.resume.read import read_run
 from gert_core.engine.run import default_actor
-from gert_core.giving import Giving
 from gert_core.hosting.catalogue import Catalogue
 from gert_core.hosting.deciding import Deciding
 from gert_core.hosting.documents import Documents

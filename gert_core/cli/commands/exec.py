@@ -77,13 +77,13 @@ def exec_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
+    from gert_core.api.giving import COMMAND_LINE
     from gert_core.cli.execution import carry_out
     from gert_core.cli.recordings import Recordings
     from gert_core.cli.session import project_here, registry_for
     from gert_core.cli.showing import Showing
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import MODES, PROBE_EFFECTS, Request
-    from gert_core.giving import COMMAND_LINE
     from gert_core.hosting.given import parse_pairs, read_inputs
     from gert_core.stores.choose import with_address
 

@@ -85,6 +85,7 @@ def resume(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
+    from gert_core.api.giving import COMMAND_LINE
     from gert_core.cli.commands.exec import categories, check_questions
     from gert_core.cli.execution import carry_out
     from gert_core.cli.recordings import Recordings
@@ -95,7 +96,6 @@ def resume(
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import DRIFT, Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
-    from gert_core.giving import COMMAND_LINE
     from gert_core.hosting.given import parse_pairs, read_inputs
     from gert_core.runs.find import find_run
     from gert_core.stores.choose import with_address

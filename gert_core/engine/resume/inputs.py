@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, InputError, RunError, UsageError
+from gert_core.api.giving import FILE
 from gert_core.documents.limits import declared_at
 from gert_core.engine.cancel import Deadline
-from gert_core.giving import FILE
 from gert_core.inputs import ResolvedInputs, coerce_any, refuse_undeclared, resolve_inputs
 from gert_core.plugin.kinds import INPUT
 from gert_core.runs.again import GIVEN

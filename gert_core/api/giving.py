@@ -32,6 +32,7 @@ class Giving(Struct, frozen=True, kw_only=True):
 GIVEN: Final = "cli"
 """The source, in the trace, of inputs that were given with the call, whatever the surface."""
 COMMAND_LINE: Final = Giving(place="--var", hint="give it with --var NAME=VALUE or --input FILE")
+"""The words of commands that take the options of ``gert exec``."""
 FILE: Final = Giving(place="--input")
 
 __all__ = ["COMMAND_LINE", "FILE", "GIVEN", "Giving"]
