@@ -11,7 +11,7 @@ from hosting import APPROVE, Lab, Told, result, takes
 from shell import alive, wait_for
 
 from gert_core.api import GertError, UsageError
-from gert_core.hosting import COMMAND_LINE, Deadline, Giving, Host, RunFinished, Stop
+from gert_core.hosting import Deadline, Host, RunFinished, Stop
 from gert_core.hosting.listener import HostProgress
 from gert_core.testing.conformance import HostConformance
 
@@ -37,27 +37,6 @@ apiVersion: kernel/v0
 meta: { name: book }
 steps: [{ id: done, type: end, outcome: { category: resolved, code: ok } }]
 """
-
-
-@pytest.mark.parametrize(
-    ("inputs", "giving", "told", "hint"),
-    [
-        ({}, None, "the required input 'size' (int) has no value", None),
-        ({}, Giving(hint="fill it in"), "the required input 'size' (int) has no value", "fill it in"),
-        ({}, COMMAND_LINE, "has no value", "give it with --var NAME=VALUE or --input FILE"),
-        ({"size": "big"}, None, "the input 'size' must be int: ", None),
-        ({"size": "big"}, COMMAND_LINE, "the input 'size' from --var must be int: ", None),
-        ({"size": 99}, None, "the input 'size' is not accepted: 99 is more than 9", None),
-        ({"sise": 1}, None, "'sise' is given, which the runbook does not declare as an input", "did you mean 'size'?"),
-        ({"sise": 1}, COMMAND_LINE, "--var gives 'sise', which the runbook", "did you mean 'size'?"),
-    ],
-)
-def test_errors_about_inputs_have_the_words_of_the_surface(lab, inputs, giving, told, hint):
-    lab.book("", meta="inputs: { size: { type: int, required: true, max: 9 } }")
-    with pytest.raises(GertError) as error:
-        lab.host().start("book.yaml", inputs=inputs, giving=giving)
-    assert error.value.message.startswith(told) or (told == "has no value" and told in error.value.message)
-    assert error.value.hint == hint
 
 
 def test_a_run_is_told_from_its_first_event_to_its_end(lab):
