@@ -49,6 +49,7 @@ nox.options.sessions = [
     "third_party",
     "bundle",
     "lowest",
+    "smoke",
     "tests",
 ]
 
@@ -156,6 +157,21 @@ def fuzz(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """The pictures that gert draws, in Chromium; needs the program `chromium`, or another one named by $CHROMIUM."""
     session.run(sys.executable, "-m", "pytest", "-n", "2", "tests/browser", *session.posargs, env={"GERT_BROWSER": "1"})
+
+
+@nox.session(venv_backend="none")
+def smoke(session: nox.Session) -> None:
+    """One flow of `gert web` in Chromium; where it is missing and Debian's packages can be installed, it is."""
+    program = os.environ.get("CHROMIUM", "chromium")
+    if shutil.which(program) is None and program == "chromium" and os.geteuid() == 0 and shutil.which("apt-get"):
+        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+        for words in (["update", "-qq"], ["install", "-qq", "-y", "--no-install-recommends", "chromium"]):
+            # A machine without the network of its distribution says so, and the flow is left out.
+            session.run("apt-get", *words, env=quiet, external=True, silent=True, success_codes=[0, 100])
+    if shutil.which(program) is None:
+        session.log(f"left out: there is no {program} here")
+        return
+    session.run(sys.executable, "-m", "pytest", "-q", "plugins/gert-web/tests/test_browser.py")
 
 
 @nox.session(venv_backend="none")
