@@ -20,6 +20,7 @@ RUN = r"\d{8}T\d{6}Z-[a-z0-9_.-]+-[0-9a-f]{8}"
 TICKET = r"t-[0-9a-f]{20}"
 _FENCE = re.compile(r"^( *)(`{3,})([A-Za-z]*)(.*)$")
 _VARIABLE = (
+    (re.compile(r" \(waited [^)]*\)"), ""),  # on a machine that is busy with other things
     (re.compile(r"\S*/runs/" + RUN), "RUNS/RUN"),
     (re.compile(r"\b(file|sqlite):/\S*/"), r"\1:"),
     (re.compile(RUN), "RUN"),
