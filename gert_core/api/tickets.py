@@ -90,8 +90,12 @@ class TicketState(Struct, frozen=True, kw_only=True):
 class Tickets(Protocol):
     """The tickets of a project, for programs that answer them for people."""
 
-    def ticket(self, ticket_id: str) -> TicketState:
-        """Return where a ticket stands; raise ``UsageError`` ``ticket_unknown``."""
+    def ticket(self, ticket_id: str, *, since_last: bool = True) -> TicketState:
+        """Return where a ticket stands; raise ``UsageError`` ``ticket_unknown``.
+
+        Without ``since_last`` the last approval is not looked for, which takes longer the more runs there are; nor is
+        it in what ``decide`` and ``take`` return.
+        """
 
     def decide(
         self,

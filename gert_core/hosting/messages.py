@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from gert_core.api import (
     CallbackReply,
     ErrorKind,
@@ -30,7 +32,14 @@ from gert_core.secrets.approvals import refuse_own_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from gert_core.api import ApprovalProvider, ApprovalResponse, CallbackRequest, StoredRun, TicketState
+    from gert_core.api import (
+        ApprovalProvider,
+        ApprovalRequest,
+        ApprovalResponse,
+        CallbackRequest,
+        StoredRun,
+        TicketState,
+    )
     from gert_core.hosting.site import Site
 
     Decide = Callable[..., ApprovalResponse]
@@ -42,6 +51,10 @@ _WAITING: Final = ("running", "interrupted", "approval_pending", "answer_pending
 """The statuses of runs that may still have, or get, open tickets."""
 
 
+def _unasked(_: ApprovalRequest) -> None:
+    """Return nothing where what changed since the last approval is not asked for: all runs are looked at for it."""
+
+
 class HostTickets:
     """The tickets of a store, as programs that answer for people are given them."""
 
@@ -50,10 +63,10 @@ class HostTickets:
         self._decide = decide
         self._take = take
 
-    def ticket(self, ticket_id: str) -> TicketState:
-        """Return where a ticket stands."""
+    def ticket(self, ticket_id: str, *, since_last: bool = True) -> TicketState:
+        """Return where a ticket stands, and unless that is not wanted what changed since the last approval."""
         entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
-        return TicketView(entry, self._site.since_last).state
+        return TicketView(entry, self._site.since_last if since_last else _unasked).state
 
     def decide(
         self,
@@ -66,12 +79,12 @@ class HostTickets:
     ) -> TicketState:
         """Answer a ticket for the person with an identity, and return where it stands then."""
         self._decide(ticket_id, approved=approved, identity=identity, evidence=evidence, reason=reason)
-        return self.ticket(ticket_id)
+        return self.ticket(ticket_id, since_last=False)
 
     def take(self, response: ApprovalResponse) -> TicketState:
         """Add an answer as it was given, and return where its ticket stands then."""
         self._take(response)
-        return self.ticket(response.ticket_id)
+        return self.ticket(response.ticket_id, since_last=False)
 
     def sent(self, ticket_id: str) -> Mapping[str, Any] | None:
         """Return what is kept of the messages about a ticket."""
@@ -175,14 +188,18 @@ class Messages:
         entry = inbox.entry_of(run, ticket_id, known=self._site.known)
         if entry is None:
             return True
-        state = TicketView(entry, self._site.since_last).state
+        state = TicketView(
+            entry, _unasked
+        ).state  # the last approval is looked for only when there is something to show
         now = (state.status, state.approvers, state.run_status, len(state.comments), sent.get("at"))
         if self._seen.get(ticket_id) == now:
             return False
-        kept = self._rewritten(provider, state, sent)
+        full = replace(state, since_last=self._site.since_last(state.request))
+        kept = self._rewritten(provider, full, sent)
         if kept is None:
             return False
-        store.keep_sent(ticket_id, {**kept, PROVIDER: provider.name})
+        if kept != sent:
+            store.keep_sent(ticket_id, {**kept, PROVIDER: provider.name})
         self._seen[ticket_id] = now
         return bool(kept.get(SETTLED))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from people import pair
@@ -29,7 +30,7 @@ class Messaging(Shell):
 
     def __init__(self, root: Path, provider: str, config: dict[str, Any], people: dict[str, Any]) -> None:
         super().__init__(root)
-        self.people = people
+        self.people = deepcopy(people)
         self.provider = provider
         self.config = config
         self.secrets: dict[str, str] = {}

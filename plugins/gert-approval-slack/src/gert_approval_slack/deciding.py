@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gert_approval_slack.clicks import Click
     from gert_approval_slack.settings import SlackSettings
-    from gert_core.api import Services, TicketState
+    from gert_core.api import Services
 
 
 def decide(click: Click, raw: bytes, services: Services, settings: SlackSettings) -> Callable[[], None]:
@@ -28,10 +28,10 @@ def decide(click: Click, raw: bytes, services: Services, settings: SlackSettings
     """
     assert services.tickets is not None  # noqa: S101 - programs that take answers give them
     try:
-        state = services.tickets.ticket(click.ticket_id)
+        state = services.tickets.ticket(click.ticket_id, since_last=False)
         if state.request.run_id != click.run_id:
             raise UsageError(f"ticket {click.ticket_id} is of another run than this message")
-        state = services.tickets.decide(
+        services.tickets.decide(
             click.ticket_id,
             approved=click.approved,
             identity=click.identity,
@@ -39,12 +39,18 @@ def decide(click: Click, raw: bytes, services: Services, settings: SlackSettings
         )
     except GertError as error:
         return partial(_refuse, click, error, services, settings)
-    return partial(_rewrite, click, state, services, settings)
+    return partial(_rewrite, click, services, settings)
 
 
-def _rewrite(click: Click, state: TicketState, services: Services, settings: SlackSettings) -> None:
+def _rewrite(click: Click, services: Services, settings: SlackSettings) -> None:
     """Let the message say who answered, at once; others about the same ticket follow."""
-    message = shown(state, link=ticket_link(settings, state.request.ticket_id))
+    assert services.tickets is not None  # noqa: S101 - programs that take answers give them
+    try:
+        state = services.tickets.ticket(click.ticket_id)
+    except GertError as error:
+        warning("approvals", "the message about ticket %s is not rewritten: %s", click.ticket_id, error.message)
+        return
+    message = shown(state, link=ticket_link(settings, click.ticket_id))
     _remember(click, services)
     _tell("chat.update", {"ts": click.ts, **message}, click, services, settings)
 

@@ -64,7 +64,7 @@ def update(state: TicketState, sent: Mapping[str, Any], services: Services) -> M
         failed = problem is not None and not problem.final
         changed = changed or not failed
     if not changed:
-        return None
+        return None if failed else sent
     done = over and not failed
     return {**sent, "messages": messages, **({"ended": True, "settled": True} if done else {})}
 
