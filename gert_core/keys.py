@@ -15,9 +15,9 @@ DEFAULT_ALGORITHM: Final = "hmac-sha256"
 """The algorithm of a key that names none, and whose ``*_ALG`` variable is not set: keys of 0.1 are written so."""
 SHARED_MINIMUM: Final = 16
 """The least length of a shared key, in bytes."""
-_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_WRITTEN: Final = re.compile(r"([a-z][a-z0-9-]*):(.*)", re.DOTALL)
-_TAKEN: Final = re.compile(r"(?:.*_)?(?:ID|ALG)")
+_ID: Final = r"[A-Za-z0-9._-]{1,64}"
+_WRITTEN: Final = r"(?s)([a-z][a-z0-9-]*):(.*)"
+_TAKEN: Final = r"(?:.*_)?(?:ID|ALG)"
 
 
 class UnusableKeyError(ValueError):
@@ -77,7 +77,7 @@ def parse_key(text: str, *, name: str, algorithm: str | None = None) -> Key:
     """Read a key as it is written: ``ed25519:BASE64``, or base64 alone, which is for ``algorithm``."""
     from base64 import b64decode
 
-    written = _WRITTEN.fullmatch(text.strip())
+    written = re.fullmatch(_WRITTEN, text.strip())
     named = written[1] if written else algorithm
     if written and algorithm and algorithm != written[1]:
         raise UnusableKeyError(f"{name} is written as a key for {written[1]}, and its algorithm is set to {algorithm}")
@@ -94,7 +94,7 @@ def parse_key(text: str, *, name: str, algorithm: str | None = None) -> Key:
 
 def check_key_id(key_id: str) -> str:
     """Return a key id; raise when it has other characters, or would name another variable than a key's."""
-    if not _ID.fullmatch(key_id) or _TAKEN.fullmatch(suffix(key_id)):
+    if not re.fullmatch(_ID, key_id) or re.fullmatch(_TAKEN, suffix(key_id)):
         raise UnusableKeyError(
             f"{key_id!r} is not a valid key id: use up to 64 letters, digits and ._-, and not ID or ALG at the end"
         )

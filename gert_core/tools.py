@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _compiled: Final[Callable[[str], Template]] = functools.lru_cache(maxsize=4096)(compile_value)
 
-_INPUT: Final = re.compile(r"\{\{ *\.([A-Za-z_]\w*) *\}\}")
+_INPUT: Final = r"\{\{ *\.([A-Za-z_]\w*) *\}\}"
 """An expression that is an input and nothing else."""
 REPLAYED: Final = "<tool.dir>"
 """``.tool.dir`` in a replay, which is the same on every machine."""
@@ -139,7 +139,7 @@ class _Renderer:
         if not self._partial:
             return template.render(self._variables)
         value = template.render_partial(self._variables)
-        return _INPUT.sub(self._as_given, value) if type(value) is Symbol else value
+        return re.sub(_INPUT, self._as_given, value) if type(value) is Symbol else value
 
     def _as_given(self, found: re.Match[str]) -> str:
         """Return an input that is known only in a real run as the template that the step gives it."""
@@ -262,7 +262,7 @@ class _Sources:
             raise _ExtractError(f"stdout is not valid JSON ({error}): {first_line(text)}") from None
 
 
-_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
+_STEP: Final = r"\.?([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]"
 
 
 def walk_json(value: object, path: str) -> object:
@@ -270,7 +270,7 @@ def walk_json(value: object, path: str) -> object:
     rest = path.removeprefix("$")
     position = 0
     while position < len(rest):
-        match = _STEP.match(rest, position)
+        match = re.compile(_STEP).match(rest, position)
         if match is None:
             raise _ExtractError(f"path {path!r} is not valid: write items.0.name or items[0].name", rule=True)
         position = match.end()

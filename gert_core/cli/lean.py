@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli import COLLECTION, metadata, patterns
+from gert_core.cli import COLLECTION, imports, metadata, patterns, typed_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,11 +36,12 @@ def lean() -> Iterator[dict[str, str]]:
     if "pydantic" not in sys.modules:
         os.environ.setdefault(_NO_PLUGINS, "1")
         metadata.defer()
-    patterns.defer()
+    imports.defer(dict.fromkeys(patterns.MODULES, patterns.deferred_patterns))
+    imports.defer({typed_dicts.MODULE: typed_dicts.deferred_typed_dicts})
     try:
         yield environ
     finally:
-        patterns.withdraw()
+        imports.withdraw()
         metadata.withdraw()
         restore(environ)
         os.environ.update(keys)

@@ -32,7 +32,7 @@ _STRUCTURE: Final = frozenset({"missing-field", "unknown-field", "wrong-type"})
 MAX_ERRORS: Final = 200
 """The number of errors reported for one model."""
 
-_SIMPLE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+_SIMPLE_KEY: Final = r"[A-Za-z0-9_-]+"
 
 
 class ModelError(NamedTuple):
@@ -59,7 +59,7 @@ def path_text(path: Sequence[str | int]) -> str:
     for part in path:
         if isinstance(part, int):
             parts.append(f"[{part}]")
-        elif _SIMPLE_KEY.fullmatch(str(part)):
+        elif re.fullmatch(_SIMPLE_KEY, str(part)):
             parts.append(f".{part}" if parts else str(part))
         else:
             parts.append(f'["{part}"]')

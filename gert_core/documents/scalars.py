@@ -24,9 +24,8 @@ _WORDS: Final[dict[str, object]] = {
     "FALSE": False,
 }
 _NUMBER_STARTS: Final = frozenset("0123456789+-.")
-_INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
-_BASED: Final = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
-_FLOAT: Final = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_BASED: Final = r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z"
+_FLOAT: Final = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"
 _LONGEST_NUMBER: Final = 400
 
 
@@ -42,11 +41,12 @@ def scalar_value(text: str) -> Any:
 def _number(text: str) -> Any:
     if len(text) > _LONGEST_NUMBER:
         return text
-    if _INT.match(text):
+    digits = text[1:] if text[0] in "+-" else text
+    if digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0"):
         return int(text)
-    if _BASED.match(text):
+    if re.match(_BASED, text):
         return int(text, 0)
-    if _FLOAT.match(text):
+    if re.match(_FLOAT, text):
         value = float(text)
         return value if isfinite(value) else text
     return text

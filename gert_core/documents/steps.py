@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gert_core.kit.models import StepModel
 
 _COMMON: Final = frozenset(field.alias or name for name, field in StepFields.model_fields.items())
-_TYPE_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
+_TYPE_NAME: Final = r"[a-z][a-z0-9_-]*"
 
 
 class _ImportedType:
@@ -151,7 +151,7 @@ class StepReader:
         from gert_core.documents.foreign import foreign_type  # only mistakes need it
 
         foreign, near = foreign_type(name, self._types.values()), self._suggest(name, self._types)
-        install = self._origin(name) if self._origin is not None and _TYPE_NAME.fullmatch(name) else None
+        install = self._origin(name) if self._origin is not None and re.fullmatch(_TYPE_NAME, name) else None
         self._report(
             (*path, "type"),
             "unknown-step-type",

@@ -18,7 +18,7 @@ TAIL: Final = 8
 """The number of lines that are shown of the output of a failed step."""
 _COMMAND: Final = 60
 _BETWEEN: Final = " " * 8
-_LINES_BEFORE: Final = re.compile(r"… (\d{1,9}) lines before")
+_LINES_BEFORE: Final = r"… (\d{1,9}) lines before"
 
 
 def failure_lines(failure: Mapping[str, str], place: tuple[str, int] | None, record: StepState | None) -> list[str]:
@@ -54,7 +54,7 @@ def next_lines(steps: Sequence[NextStep]) -> list[str]:
 def last_lines(text: str, *, lines: int = TAIL) -> tuple[list[str], int]:
     """Return the last lines of a text, and how many it had before it was shortened, here or in the trace."""
     rows = text.rstrip().splitlines()
-    known = _LINES_BEFORE.fullmatch(rows[0]) if rows else None
+    known = re.fullmatch(_LINES_BEFORE, rows[0]) if rows else None
     if known is not None:
         del rows[0]
     return rows[-lines:], len(rows) + (int(known[1]) if known is not None else 0)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from gert_core.kit.times import parse_time
 
-_ITEM: Final = re.compile(r"\[([^\]]*)\]")
+_ITEM: Final = r"\[([^\]]*)\]"
 _UNITS: Final = ((86400, "day", 172800), (3600, "hour", 7200), (60, "minute", 60), (1, "second", 0))
 """Seconds of a unit, its name, and from how many seconds on it is used."""
 _LINE: Final = 100
@@ -21,7 +21,7 @@ def readable_key(key: str) -> str:
 
     It may contain any character: escape it before it is printed.
     """
-    return _ITEM.sub(lambda match: f"[{unquote(match[1])}]", key) if "%" in key else key
+    return re.sub(_ITEM, lambda match: f"[{unquote(match[1])}]", key) if "%" in key else key
 
 
 def readable_time(text: str, *, now: datetime | None = None, clock: bool = True) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from importlib import import_module
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
@@ -38,9 +39,11 @@ class Manager(pluggy.PluginManager):
         self.add_hookspecs(hookspecs)
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
-        held = vars(plugin).get(name) if inspect.ismodule(plugin) else inspect.getattr_static(plugin, name, None)
+        # Asked about every attribute of every plugin, so without the functions of ``inspect`` where it is a module.
+        is_module = isinstance(plugin, ModuleType)
+        held = vars(plugin).get(name) if is_module else inspect.getattr_static(plugin, name, None)
         function = getattr(held, "__func__", held)
-        if not inspect.isfunction(function):
+        if not isinstance(function, FunctionType):
             return None
         options = getattr(function, "gert_impl", None) or getattr(held, "gert_impl", None)
         return options if isinstance(options, dict) else None

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 _PREFIX: Final = "GERT_"
 """How all of the following begin: asked first, because every tool step looks at the whole environment."""
 _STORE: Final = "GERT_STORE"
-_OWN: Final = re.compile(rf"GERT_.*_KEY.*|{_STORE}")
+_OWN: Final = rf"GERT_.*_KEY.*|{_STORE}"
 """What no tool receives: signing and verifying keys, their ids and algorithms, and where runs are kept."""
-_KEY: Final = re.compile(r"GERT_.*_KEY(?:_.+)?")
-_NO_KEY: Final = re.compile(r"GERT_.*_(?:KEY_ID|KEY_ALG)")
-_VERIFY: Final = re.compile(r"(GERT_.*_VERIFY)_KEY(?:_.+)?")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY: Final = r"GERT_.*_KEY(?:_.+)?"
+_NO_KEY: Final = r"GERT_.*_(?:KEY_ID|KEY_ALG)"
+_VERIFY: Final = r"(GERT_.*_VERIFY)_KEY(?:_.+)?"
+_VARIABLE: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _PUBLIC: Final = "ed25519"
 
 
@@ -28,8 +28,8 @@ def own_keys(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name[:5] == _PREFIX
         and value
-        and _KEY.fullmatch(name)
-        and not _NO_KEY.fullmatch(name)
+        and re.fullmatch(_KEY, name)
+        and not re.fullmatch(_NO_KEY, name)
         and not _is_public(name, value, environ)
     }
 
@@ -49,7 +49,7 @@ def own_secrets(environ: Mapping[str, str], store: Iterable[str] = ()) -> dict[s
 
 
 def _is_public(name: str, value: str, environ: Mapping[str, str]) -> bool:
-    verify = _VERIFY.fullmatch(name)
+    verify = re.fullmatch(_VERIFY, name)
     if verify is None:
         return False
     return value.startswith(f"{_PUBLIC}:") or environ.get(f"{verify[1]}_ALG", "").lower() == _PUBLIC
@@ -67,13 +67,13 @@ def own_names(config: object, *, taker: str) -> list[str]:
     """
     mine = f"{_PREFIX}{taker.upper().replace('-', '_')}_"
     named = sorted(provider_variables(config))
-    return [name for name in named if _OWN.fullmatch(name) and not name.startswith(mine)]
+    return [name for name in named if re.fullmatch(_OWN, name) and not name.startswith(mine)]
 
 
 def _named(value: object, field: str = "") -> Iterator[str]:
     if isinstance(value, str):
         name = value.removeprefix("env/") if value.startswith("env/") else value if field.endswith("_env") else ""
-        if _VARIABLE.fullmatch(name):
+        if re.fullmatch(_VARIABLE, name):
             yield name
     elif isinstance(value, (list, tuple)):
         for item in value:
@@ -88,7 +88,7 @@ def child_environ(
 ) -> dict[str, str]:
     """Return ``environ`` without the declared secrets that are not allowed and without any of gert's own keys."""
     hidden = frozenset(declared) - frozenset(allowed)
-    return {k: v for k, v in environ.items() if k not in hidden and not (k[:5] == _PREFIX and _OWN.fullmatch(k))}
+    return {k: v for k, v in environ.items() if k not in hidden and not (k[:5] == _PREFIX and re.fullmatch(_OWN, k))}
 
 
 __all__ = ["child_environ", "own_keys", "own_names", "own_secrets", "provider_variables"]

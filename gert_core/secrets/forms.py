@@ -16,24 +16,27 @@ LINE_MINIMUM: Final = 8
 """The least length of a line of a value of several lines that is masked by itself."""
 WRAP_MINIMUM: Final = 16
 """The least length of an encoded form that is also found when it is wrapped over several lines."""
-_WORDS: Final = re.compile(r"[A-Za-z0-9]{6,}")
-_NOT_TEXT: Final = re.compile("[\udc80-\udcff]")
+_WORDS: Final = r"[A-Za-z0-9]{6,}"
+_NOT_TEXT: Final = "[\udc80-\udcff]"
 """Bytes of the environment that are not UTF-8, as Python keeps them in texts."""
-_ESCAPE: Final = re.compile(r"((?<!\\)(?:\\\\)*\\u)([0-9a-f]{4})")
+_ESCAPE: Final = r"((?<!\\)(?:\\\\)*\\u)([0-9a-f]{4})"
 _COMPONENT: Final = "!*'()"
 """What JavaScript's encodeURIComponent leaves as it is, beside letters, digits and ``-_.~``."""
-_BASH: Final = re.compile(r"""((?:^|(?<=[:=]))~|^#|[\s|&;()<>!{}*\[\]?^$`'"\\,])""")
+_BASH: Final = r"""((?:^|(?<=[:=]))~|^#|[\s|&;()<>!{}*\[\]?^$`'"\\,])"""
 """What ``printf %q`` of bash escapes."""
-_SHELL_SAFE: Final = re.compile(r"([^A-Za-z0-9_./@%+=:,\-])")
+_SHELL_SAFE: Final = r"([^A-Za-z0-9_./@%+=:,\-])"
 
 
 def forms(value: str) -> Iterator[tuple[str, str]]:
     """Yield every form of a value with the form's name; equal texts keep the first name."""
     yield from _forms(value)
-    if _NOT_TEXT.search(value):
+    if re.search(_NOT_TEXT, value):
         # The bytes of the environment need not be text; what decodes them has a mark in place of the others.
         data = value.encode("utf-8", "surrogateescape")
-        for kind, text in (("text", data.decode("utf-8", "replace")), ("text-each", _NOT_TEXT.sub("\ufffd", value))):
+        for kind, text in (
+            ("text", data.decode("utf-8", "replace")),
+            ("text-each", re.sub(_NOT_TEXT, "\ufffd", value)),
+        ):
             for form, shown in _forms(text):
                 yield f"{kind}-{form}" if form else kind, shown
 
@@ -65,7 +68,7 @@ def _json_forms(value: str) -> Iterator[tuple[str, str]]:
             f"{form}-strict": _escape(text.replace('\\"', "\\u0022"), "&<>'+`\x7f\u2028\u2029"),
         }
         for name, shown in escaped.items():
-            upper = _ESCAPE.sub(lambda match: match[1] + match[2].upper(), shown)
+            upper = re.sub(_ESCAPE, lambda match: match[1] + match[2].upper(), shown)
             yield name, shown
             yield f"{name}-twice", encode_basestring(shown)[1:-1]
             yield f"{name}-upper", upper
@@ -109,8 +112,8 @@ def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
     yield "shell", value.replace("'", "'\"'\"'")
     yield "shell-quote", value.replace("'", "'\\''")
     yield "shell-double", re.sub(r'([\\"$`])', r"\\\1", value)
-    yield "shell-words", _SHELL_SAFE.sub(r"\\\1", value)
-    yield "shell-bash", _BASH.sub(r"\\\1", value)
+    yield "shell-words", re.sub(_SHELL_SAFE, r"\\\1", value)
+    yield "shell-bash", re.sub(_BASH, r"\\\1", value)
     python = {"repr": repr(value)[1:-1], "repr-single": repr(value + '"')[1:-2]}
     python |= {"ascii": ascii(value)[1:-1], "ascii-single": ascii(value + '"')[1:-2]}
     python |= {"repr-bytes": repr(value.encode("utf-8", "surrogateescape"))[2:-1]}
@@ -227,7 +230,7 @@ def wrapped(text: str, newlines: str, sizes: Sequence[str]) -> str:
 
 def longest_word(value: str) -> str:
     """Return the longest run of letters and digits of a value, which whatever quotes it leaves as it is."""
-    return max(_WORDS.findall(value), key=len, default="")
+    return max(re.findall(_WORDS, value), key=len, default="")
 
 
 __all__ = [

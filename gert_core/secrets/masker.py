@@ -20,10 +20,10 @@ from gert_core.trace.encoding import to_json_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-_NAME: Final = re.compile(r"[^:<>\s]+")
-_MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
-_FROM: Final = re.compile(r":from(\d+)\Z")
-_WRAPPED: Final = re.compile(r":(lf|crlf|mixed)([0-9r-]+)\Z")
+_NAME: Final = r"[^:<>\s]+"
+_MASK: Final = r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)"
+_FROM: Final = r":from(\d+)\Z"
+_WRAPPED: Final = r":(lf|crlf|mixed)([0-9r-]+)\Z"
 
 
 class Masked(str):
@@ -258,11 +258,11 @@ class Masker:
             if self._numbers and (number := masked_number(value, self._numbers)) is not None:
                 return number
             texts = {label: text for group in (self._wrapping, self._masks) for text, label in group.items()}
-            for match in _MASK.finditer(value):
+            for match in re.finditer(_MASK, value):
                 name = (match[1] or "").partition(":")[0]
                 if name and match[1] not in texts and self.lost(name):
                     return LostSecret(f"{MARK}{match[1]}>" if match[0] == value else f"{MARK}{name}>")
-            return _MASK.sub(lambda match: self._restored(match, texts), value)
+            return re.sub(_MASK, lambda match: self._restored(match, texts), value)
         if isinstance(value, (list, tuple)):
             return [self.unmask(item) for item in value]
         if hasattr(value, "keys"):
@@ -287,7 +287,7 @@ class Masker:
     def unmask_message(self, text: str) -> str:
         """Restore a sentence; secrets that are lost stay hidden in it."""
         found = self.unmask(text)
-        return _MASK.sub(FRAGMENT_MASK, text) if isinstance(found, LostSecret) else str(found)
+        return re.sub(_MASK, FRAGMENT_MASK, text) if isinstance(found, LostSecret) else str(found)
 
     def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the places to replace, from left to right; of overlapping ones, enough to cover all."""
@@ -307,7 +307,7 @@ class Masker:
 
 
 def _check(name: str, value: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise InputError(
             f"{name!r} is not a valid name of a secret",
             kind=ErrorKind.SECRET_NAME,
@@ -324,9 +324,9 @@ def _check(name: str, value: str) -> None:
 def _original(label: str | None, texts: Mapping[str, str]) -> str:
     if label is None:
         return MARK
-    cut = _FROM.search(label)
+    cut = re.search(_FROM, label)
     base = label[: cut.start()] if cut else label
-    wrap = _WRAPPED.search(base)
+    wrap = re.search(_WRAPPED, base)
     base = base[: wrap.start()] if wrap else base
     if base not in texts:
         name = base.partition(":")[0]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NOFOLLOW: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST: Final = 1024
-_NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}")
+_NUMBER: Final = r"[1-9][0-9]{0,9}"
 _LOCKS: Final = Path("/proc/locks")
 
 
@@ -113,7 +113,7 @@ def _told(fd: int) -> Lease:
 
 def _has_lock(process: str, inode: int) -> bool:
     """Return whether a process has locked a file; where the kernel does not tell, any number may be one."""
-    if _NUMBER.fullmatch(process) is None:
+    if re.fullmatch(_NUMBER, process) is None:
         return False
     try:
         told = _LOCKS.read_text("ascii", "replace")

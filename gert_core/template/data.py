@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MAX_RESULT: Final = 1024 * 1024
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z")
-_INDEX: Final = re.compile(r"-?[0-9]{1,9}\Z")
+_NUMBER: Final = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z"
+_INDEX: Final = r"-?[0-9]{1,9}\Z"
 _DEEPEST: Final = 200
 
 
@@ -85,7 +85,7 @@ def walk(value: object, segments: tuple[str, ...], *, full: tuple[str, ...]) -> 
                 value = value[segment]
                 continue
         elif isinstance(value, (list, tuple)):
-            if _INDEX.match(segment) and -len(value) <= int(segment) < len(value):
+            if re.match(_INDEX, segment) and -len(value) <= int(segment) < len(value):
                 beside = value.facts[int(segment)] if type(value) is ListResults else None
                 value = value[int(segment)]
                 continue
@@ -194,7 +194,7 @@ def number(value: object) -> int | float | None:
         return None
     if isinstance(value, (int, float)):
         return value
-    if isinstance(value, str) and len(value) <= 400 and _NUMBER.match(value):
+    if isinstance(value, str) and len(value) <= 400 and re.match(_NUMBER, value):
         try:
             return int(value)
         except ValueError:

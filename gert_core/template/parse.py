@@ -22,19 +22,16 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 50
 NO_CLOCK: Final = "a resumed run must see the same values: write `.run.started`"
-_TOKEN: Final = re.compile(
-    r"""\s*(?:
+_LEXEME: Final = r"""(?sx)\s*(?:
       (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)
     | (?P<scope>\.scope\.[\w-]+(?:[./][\w-]+)*)
     | (?P<path>\.[^\W\d][\w-]*(?:\.[\w][\w-]*)*)
     | (?P<number>-?(?:0|[1-9]\d{0,399})(?:\.\d{1,400})?(?:[eE][-+]?\d{1,3})?(?![\w.]))
     | (?P<name>[^\W\d]\w*)
     | (?P<mark>[|()])
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
+    )"""
 _BARE: Final = re.compile(r"\.[^\W\d][\w-]*(?:\.\w[\w-]*)*\Z")
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPE: Final = r"(?s)\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)"
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/", "b": "\b", "f": "\f"}
 _WORDS: Final[dict[str, object]] = {"true": True, "false": False, "null": None, "nil": None}
 _OTHER_NAMES: Final = {
@@ -209,8 +206,9 @@ def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     at = 0
     end = len(text.rstrip())
+    lexeme = re.compile(_LEXEME)
     while at < end:
-        found = _TOKEN.match(text, at)
+        found = lexeme.match(text, at)
         if found is None:
             raise _unreadable(text, at)
         kind = found.lastgroup or ""
@@ -293,7 +291,7 @@ def _unquote(text: str, offset: int) -> str:
             )
         return _ESCAPES[escape]
 
-    return whole_text(_ESCAPE.sub(replace, body), offset)
+    return whole_text(re.sub(_ESCAPE, replace, body), offset)
 
 
 def _function_hint(name: str) -> str:

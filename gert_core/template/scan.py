@@ -13,7 +13,7 @@ MAX_EXPRESSION: Final = 8 * 1024
 MAX_EXPRESSIONS: Final = 10_000
 _PLAIN: Final = re.compile(r"""[^"'`{}]*+\}\}""")
 """An expression without strings and braces, to its end."""
-_STEP: Final = re.compile(r'"(?:[^"\\]+|\\.)*+"?|\'(?:[^\'\\]+|\\.)*+\'?|`[^`]*+`?|\{|\}', re.DOTALL)
+_STEP: Final = r'(?s)"(?:[^"\\]+|\\.)*+"?|\'(?:[^\'\\]+|\\.)*+\'?|`[^`]*+`?|\{|\}'
 
 
 class Expression(Struct, frozen=True):
@@ -51,7 +51,7 @@ def _end(text: str, start: int) -> int:
     depth = 0
     closed = -1
     quote: int | None = None
-    for step in _STEP.finditer(window):
+    for step in re.finditer(_STEP, window):
         mark = step[0]
         if mark == "{":
             depth += 1

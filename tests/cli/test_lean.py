@@ -276,7 +276,7 @@ kept += [pattern for found in yaml.SafeLoader.yaml_implicit_resolvers.values() f
         "assert str(yaml.safe_load('2026-11-17 10:00:00')) == '2026-11-17 10:00:00'",
         "try: yaml.safe_load('a: \\x01')\nexcept yaml.reader.ReaderError: pass\nelse: assert False",
         "assert yaml.safe_dump(['1', 'yes', 'no one']) == \"- '1'\\n- 'yes'\\n- no one\\n\"",
-        "assert re.compile is compile and all('patterns' not in str(type(one)) for one in sys.meta_path)",
+        "assert re.compile is compile and all('gert_core' not in str(type(one)) for one in sys.meta_path)",
         "import importlib; importlib.reload(yaml.reader)",
     ],
     ids=["unused", "values", "times", "refused", "dumped", "restored", "reloaded"],
@@ -284,3 +284,55 @@ kept += [pattern for found in yaml.SafeLoader.yaml_implicit_resolvers.values() f
 def test_the_patterns_of_pyyamls_loaders_are_compiled_when_they_are_used(book, check):
     done = python(USES_YAML.replace("{check}", check), "validate", str(book))
     assert done.returncode == 0, done.stderr
+
+
+# -- the typed dictionaries of pydantic's schemas ----------------------------------------------------------------------
+
+TYPED_DICTS = """
+import sys, typing, typing_extensions
+homes = [typing.TypedDict, typing_extensions.TypedDict]
+{before}
+from pydantic_core import core_schema
+found = {name: kind for name, kind in vars(core_schema).items() if hasattr(kind, "__total__") and kind not in homes}
+{check}
+"""
+BY_A_COMMAND = "from gert_core.cli import main\nassert main(['validate', sys.argv[1]]) == 0"
+FIELDS = "print({n: (k.__total__, sorted(k.__required_keys__), sorted(k.__optional_keys__)) for n, k in found.items()})"
+
+
+OWN_TYPED_DICT = """
+from pydantic import TypeAdapter
+class Own(typing_extensions.TypedDict):
+    size: int
+assert TypeAdapter(Own).validate_python({"size": "3"}) == {"size": 3}
+"""
+
+
+def typed_dicts(book, check, *, before=BY_A_COMMAND):
+    code = TYPED_DICTS.replace("{before}", before).replace("{check}", check)
+    done = python(code, str(book))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_the_typed_dictionaries_of_pydantics_schemas_are_made_when_they_are_looked_into(book):
+    deferred = "from gert_core.cli.typed_dicts import DeferredDict\nprint(type(core_schema.CoreConfig) is DeferredDict)"
+    assert typed_dicts(book, deferred) == "True"
+    shown = typed_dicts(book, FIELDS)
+    assert "'CoreConfig': (False, [], ['" in shown
+    assert shown == typed_dicts(book, FIELDS, before="")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "assert homes == [typing.TypedDict, typing_extensions.TypedDict]",
+        OWN_TYPED_DICT,
+        "assert type(core_schema.CoreConfig(title='x')) is dict",
+        "assert 'title' in typing.get_type_hints(core_schema.CoreConfig)",
+        "import importlib; importlib.reload(core_schema)",
+    ],
+    ids=["restored", "of others", "called", "hints", "reloaded"],
+)
+def test_typed_dictionaries_work_after_a_command(book, check):
+    assert typed_dicts(book, f"{check}\nprint('ok')") == "ok"

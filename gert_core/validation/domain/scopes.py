@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.expressions import TemplateText
     from gert_core.validation.domain.shapes import Shape
 
-_SEPARATOR: Final = re.compile(r"[/.]")
-_SEGMENT: Final = re.compile(r"[\w-]+")
-_GLOB: Final = re.compile(r"[\w-]+|\*{1,2}")
-_EXPRESSION: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_SEPARATOR: Final = r"[/.]"
+_SEGMENT: Final = r"[\w-]+"
+_GLOB: Final = r"[\w-]+|\*{1,2}"
+_EXPRESSION: Final = r"(?s)\{\{.*?\}\}"
 _STAND_IN: Final = "x"
 _AGENT: Final = ("id", "role")
 
@@ -46,7 +46,7 @@ def check_fields(ctx: Context, step: StepNode, item: Shape | None, found: list[T
 def scope_segments(scope: str) -> tuple[tuple[str, ...], bool]:
     """Return the literal segments of a scope, and whether a template follows them."""
     literal, brace, _ = scope.partition("{{")
-    parts = _SEPARATOR.split(literal)
+    parts = re.split(_SEPARATOR, literal)
     if brace:
         parts.pop()
     return tuple(part for part in parts if part), bool(brace)
@@ -57,10 +57,10 @@ def _check_scope(ctx: Context, step: StepNode) -> None:
     scope = step.fields.scope
     if scope is None:
         return
-    literal = _EXPRESSION.sub(_STAND_IN, scope)
+    literal = re.sub(_EXPRESSION, _STAND_IN, scope)
     if "{{" in literal:
         return  # a template that is not closed is reported separately
-    wrong = next((part for part in _SEPARATOR.split(literal) if not _SEGMENT.fullmatch(part)), None)
+    wrong = next((part for part in re.split(_SEPARATOR, literal) if not re.fullmatch(_SEGMENT, part)), None)
     if wrong is not None:
         what = f"the segment `{wrong}` is not a simple name" if wrong else "it has an empty segment"
         ctx.add(
@@ -126,7 +126,7 @@ def _check_visibility(ctx: Context, step: StepNode) -> None:
         return
     for name, patterns in (("allow", rule.allow or ()), ("deny", rule.deny)):
         for index, pattern in enumerate(patterns):
-            wrong = next((part for part in _SEPARATOR.split(pattern) if not _GLOB.fullmatch(part)), None)
+            wrong = next((part for part in re.split(_SEPARATOR, pattern) if not re.fullmatch(_GLOB, part)), None)
             if wrong is None:
                 continue
             what = f"`{wrong}` is neither a name nor `*` or `**`" if wrong else "it has an empty segment"
