@@ -24,6 +24,7 @@ _WORDS: Final[dict[str, object]] = {
     "FALSE": False,
 }
 _NUMBER_STARTS: Final = frozenset("0123456789+-.")
+_NUMBER_ENDS: Final = frozenset("0123456789.")
 _BASED: Final = r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z"
 _FLOAT: Final = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"
 _LONGEST_NUMBER: Final = 400
@@ -44,9 +45,9 @@ def _number(text: str) -> Any:
     digits = text[1:] if text[0] in "+-" else text
     if digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0"):
         return int(text)
-    if re.match(_BASED, text):
+    if text[:2] in ("0o", "0x") and re.match(_BASED, text):
         return int(text, 0)
-    if re.match(_FLOAT, text):
+    if text[-1] in _NUMBER_ENDS and re.match(_FLOAT, text):  # durations, such as 30s, are seen to be texts at once
         value = float(text)
         return value if isfinite(value) else text
     return text

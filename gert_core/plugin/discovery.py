@@ -38,7 +38,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 def normalise(name: str) -> str:
     """Return a distribution name in the one spelling of PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    flat = name.replace("_", "-").replace(".", "-").lower()
+    return re.sub("-{2,}", "-", flat) if "--" in flat else flat
 
 
 def scan(path: Sequence[str] | None = None) -> tuple[Candidate, ...]:

@@ -52,7 +52,7 @@ class Manager(pluggy.PluginManager):
         """Return what a registered plugin implements, by hook name."""
         found = {}
         for attribute in dir(plugin):
-            options = self.parse_hookimpl_opts(plugin, attribute)
+            options = None if attribute.startswith("__") else self.parse_hookimpl_opts(plugin, attribute)
             if options is not None:
                 hook = options.get("specname") or attribute
                 # The newest implementation is the last, so this ends at once however many plugins there are.
