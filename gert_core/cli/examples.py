@@ -72,6 +72,11 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert approvals list --all", "everything"),
     ),
     "approvals show": (("gert approvals show TICKET", "the request in full"),),
+    "approvals comment": (('gert approvals comment TICKET "which cluster is it?"', "ask, without answering"),),
+    "approvals link": (
+        ("gert approvals link TICKET --for alice", "an address for one person, at which she decides once"),
+        ("gert approvals link TICKET --for alice --expires 15m", "for a short time only"),
+    ),
     "runs list": (
         ("gert runs list", "all runs, the newest first"),
         ("gert runs list --status failed,error --since 7d", "what failed this week"),
