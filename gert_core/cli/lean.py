@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli import COLLECTION, imports, metadata, patterns, typed_dicts
+from gert_core.cli import COLLECTION, imports, metadata, patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +37,6 @@ def lean() -> Iterator[dict[str, str]]:
         os.environ.setdefault(_NO_PLUGINS, "1")
         metadata.defer()
     imports.defer(dict.fromkeys(patterns.MODULES, patterns.deferred_patterns))
-    imports.defer({typed_dicts.MODULE: typed_dicts.deferred_typed_dicts})
     try:
         yield environ
     finally:
