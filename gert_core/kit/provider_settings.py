@@ -11,14 +11,16 @@ from gert_core.api.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+ALLOW_SELF: Final = "allow_self"
+"""The setting that leaves it to the rules whether who started a run decides: surfaces read it, whoever is asked."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CORRECT: Final = "correct approvals.config in gert-project.yaml"
 
 
 def refuse_unknown(config: Mapping[str, Any], known: Sequence[str], provider: str) -> None:
-    """Raise ``UsageError`` for a setting that the provider does not know."""
-    if unknown := [name for name in config if name not in known]:
+    """Raise ``UsageError`` for a setting that neither the provider nor a surface knows."""
+    if unknown := [name for name in config if name not in (*known, ALLOW_SELF)]:
         raise UsageError(
             f"approvals.config has {unknown[0]!r}, which the provider {provider} does not know",
             hint=f"it takes {', '.join(known)}",
@@ -82,4 +84,4 @@ def missing(setting: str, what: str, example: str) -> UsageError:
     return UsageError(f"approvals.config.{setting} is missing", hint=f"{what}, such as {example}")
 
 
-__all__ = ["address", "missing", "refuse_unknown", "seconds", "secret", "variable"]
+__all__ = ["ALLOW_SELF", "address", "missing", "refuse_unknown", "seconds", "secret", "variable"]

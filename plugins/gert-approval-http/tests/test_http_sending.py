@@ -83,3 +83,10 @@ def test_doctor_sends_nothing_and_fails_where_runs_could_answer(project, service
     found = doctor(project, GERT_CALLBACK_VERIFY_KEY="x" * 24)
     assert (found["status"], "can be read here" in found["message"]) == ("fail", True)
     assert service.got == []
+
+
+def test_a_setting_of_the_web_inbox_is_no_mistake(project, service):
+    project.config["allow_self"] = True
+    project.settle()
+    pending(project)
+    assert len(service.got) == 1

@@ -40,6 +40,13 @@ def test_a_mistake_is_one_sentence_before_the_run(project, slack, change, said):
     assert (found["status"], said in found["message"]) == ("fail", True)
 
 
+def test_a_setting_of_the_web_inbox_is_no_mistake(project, slack):
+    project.config["allow_self"] = True
+    project.settle()
+    assert "Approval pending" in project.gert("exec", "book.yaml", code=None).stdout
+    assert doctor(project)["status"] != "fail"
+
+
 def test_a_run_that_needs_no_approval_runs_all_the_same(project, slack):
     del project.config["channel"]
     project.settle()

@@ -132,3 +132,10 @@ def test_personal_keys_refuse_the_provider_before_the_run(project, teams):
     project.settle(personal_keys=True)
     assert "approval provider 'teams' cannot be used here" in project.gert("exec", "book.yaml", code=2).stderr
     assert teams.calls == 0
+
+
+def test_a_setting_of_the_web_inbox_is_no_mistake(project, teams):
+    project.config["allow_self"] = True
+    project.settle()
+    pending(project)
+    assert len(teams.cards) == 1

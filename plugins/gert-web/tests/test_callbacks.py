@@ -6,7 +6,7 @@ import http.client
 
 import pytest
 from shell import wait_for
-from webs import WebLab, policy
+from webs import WebLab, in_pieces, policy
 
 PAGER = """
 from pathlib import Path
@@ -100,6 +100,11 @@ def test_a_callback_gets_what_came_and_answers_itself(paged):
     said = call(server, "/callbacks/pager/t-1", b"echo", [("X-User", "alice")])
     assert said == (201, b"POST /t-1 alice", "text/x-told; charset=utf-8")
     assert call(server, "/callbacks/pager", b"echo")[:2] == (201, b"POST  None")
+
+
+def test_too_much_in_pieces_is_not_read_for_a_callback(paged):
+    _, server = paged
+    assert in_pieces(server.base, "/callbacks/pager", {}) == 413
 
 
 def test_a_callback_does_the_rest_after_its_answer(paged):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_web.problems import PageError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, MutableMapping
 
@@ -25,10 +27,7 @@ HEADERS: Final = (
 )
 CALLBACKS: Final = "/callbacks"
 HEALTH: Final = "/healthz"
-
-
-class TooLargeError(Exception):
-    """A request is larger than is read."""
+_TOO_LARGE: Final = f"a request may have {LIMIT} bytes at most"
 
 
 class Guard:
@@ -48,12 +47,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = False
 
         async def guarded(message: Message) -> None:
-            nonlocal begun
             if message["type"] == "http.response.start":
-                begun = True
                 kept = [pair for pair in message.get("headers", ()) if pair[0].lower() != b"cache-control"]
                 message["headers"] = [*kept, *HEADERS]
             await send(message)
@@ -62,11 +58,7 @@ class Guard:
         if refused is not None:
             await _answer(guarded, *refused)
             return
-        try:
-            await self._app(scope, _limited(receive), guarded)
-        except TooLargeError:
-            if not begun:
-                await _answer(guarded, 413, f"a request may have {LIMIT} bytes at most")
+        await self._app(scope, _limited(receive), guarded)
 
     def _refused(self, scope: Message) -> tuple[int, str] | None:
         here = scope["path"] == HEALTH or scope["path"].startswith(f"{CALLBACKS}/")
@@ -79,11 +71,12 @@ class Guard:
             return 421, "this server has another name: go to the address that it was started with"
         length = [value for key, value in scope["headers"] if key == b"content-length"]
         if length and (not length[0].isdigit() or int(length[0]) > LIMIT):
-            return 413, f"a request may have {LIMIT} bytes at most"
+            return 413, _TOO_LARGE
         return None
 
 
 def _limited(receive: Receive) -> Receive:
+    """Return what reads a request, and raises ``PageError`` where it is too large: the application answers that."""
     seen = 0
 
     async def limited() -> Message:
@@ -91,7 +84,7 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > LIMIT:
-            raise TooLargeError
+            raise PageError(413, _TOO_LARGE)
         return message
 
     return limited

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import GertError
 from gert_core.kit.approval_screen import command_of
+from gert_core.kit.provider_settings import ALLOW_SELF
 from gert_web.problems import PageError, page_error
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def decided(visit: PageVisit, ticket_id: str, *, back: str, before: Callable[[],
     view = visit.host.ticket(ticket_id)
     approved = _decision(visit, view.request)
     if view.status == "pending" and asked_by(visit, view.request):
-        hint = "Ask somebody else; `approvals.config.allow_self: true` in the project leaves it to the rules."
+        hint = f"Ask somebody else; `approvals.config.{ALLOW_SELF}: true` in the project leaves it to the rules."
         raise PageError(403, "You started this run, and somebody else decides about it.", hint=hint)
     try:
         if view.status == "pending":
@@ -90,7 +91,7 @@ def _decision(visit: PageVisit, request: ApprovalRequest) -> bool:
 
 def asked_by(visit: PageVisit, request: ApprovalRequest) -> bool:
     """Return whether somebody asked for a ticket themselves, and the project does not leave that to the rules."""
-    leaves = visit.host.approval_config.get("allow_self") is True
+    leaves = visit.host.approval_config.get(ALLOW_SELF) is True
     return not leaves and visit.host.is_requester(request, identity=visit.person.identity)
 
 
