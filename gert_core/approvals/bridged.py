@@ -12,7 +12,7 @@ from gert_core.approvals.checks import identity_of
 from gert_core.approvals.inbox import check_answerable
 from gert_core.approvals.requests import format_time
 from gert_core.approvals.signing import sign_response
-from gert_core.approvals.standing import assess_next
+from gert_core.approvals.standing import assess_next, has_idle_signature
 from gert_core.approvals.told import told_by
 from gert_core.governance.people import LOGIN
 from gert_core.kit.tickets import TicketStore
@@ -129,6 +129,12 @@ def _checked(
         if kind == ErrorKind.KEY_NOT_PERSONAL:
             hint = "it needs the key of the bridge that the policy names, or the person's own: gert approve"
         raise RunError(refusal.message, kind=kind, hint=hint)
+    if has_idle_signature(response, entry.request, against):
+        raise RunError(
+            f"no key verifies the signature of the answer by {response.approver_id!r}",
+            kind=ErrorKind.KEY_NOT_PERSONAL,
+            hint="sign it with a key that a policy gives to that person, or leave the signature out",
+        )
     return signed
 
 

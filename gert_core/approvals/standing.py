@@ -60,6 +60,14 @@ def assess_next(
     return checked
 
 
+def has_idle_signature(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> bool:
+    """Return whether an answer has a signature that no key verifies and that nobody wants: it proves nothing."""
+    if response.signature is None:
+        return False
+    checked = assess(response, request, known, tally=Tally())
+    return not checked.verified and checked.kind not in _NOT_KNOWN_HERE
+
+
 def _counted(
     answers: Iterable[ApprovalResponse],
     request: ApprovalRequest,
@@ -85,4 +93,4 @@ def _counted(
     return tally, unverified, False
 
 
-__all__ = ["UNCHECKED", "TicketStanding", "assess_next", "standing"]
+__all__ = ["UNCHECKED", "TicketStanding", "assess_next", "has_idle_signature", "standing"]

@@ -105,6 +105,20 @@ def test_the_token_alone_counts_where_no_signature_is_wanted(project, service, d
     assert post(sent["callback"]["url"], answer(ticket, "bob@corp"), bearer(sent))[0] == 410, "the run is over"
 
 
+@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize("mark", ["", "AAAA"])
+def test_a_signature_that_nothing_verifies_makes_nobody_of_a_claim(project, service, door, mark, approved):
+    """What is signed is taken as it is, with the person and the identity in it."""
+    project.settle(require_signed_approvals=False, bridges={})
+    project.run = project.execute()
+    sent = service.got[-1].document
+    signed = {"signature": mark, "signature_alg": "ed25519", "key_id": "mine", "method": "slack"}
+    document = answer(sent["request"]["ticket_id"], "alice", approved, **signed)
+    status, said = post(sent["callback"]["url"], document, bearer(sent))
+    assert (status, said["error"]["kind"]) == (403, "key_not_personal")
+    untouched(project)
+
+
 def test_the_token_alone_does_not_where_one_is(project, asked):
     """The run made the token: who starts a run could answer for anybody."""
     status, said = post(asked["callback"]["url"], answer(project.ticket()), bearer(asked))
