@@ -61,7 +61,7 @@ def assess_next(
 
 
 def has_idle_signature(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> bool:
-    """Return whether an answer has a signature that no key verifies and that nobody wants: it proves nothing."""
+    """Return whether an answer has a signature that no key verifies where none is required."""
     if response.signature is None:
         return False
     checked = assess(response, request, known, tally=Tally())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ALLOW_SELF: Final = "allow_self"
-"""The setting that leaves it to the rules whether who started a run decides: surfaces read it, whoever is asked."""
+"""The setting that leaves it to the rules whether who started a run decides: surfaces read it with every provider."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CORRECT: Final = "correct approvals.config in gert-project.yaml"
