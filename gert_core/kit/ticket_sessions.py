@@ -82,7 +82,7 @@ class TicketSession:
         """Store the ticket and tell people, each of them once; answers that are there already are read first."""
         self._store.put(request)
         self._untold[request.ticket_id] = request
-        if not self._store.answers(request.ticket_id):
+        if self._send is not None and not self._answered(request.ticket_id):
             self._tell(request.ticket_id)
         return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
 
@@ -103,6 +103,13 @@ class TicketSession:
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""
+
+    def _answered(self, ticket_id: str) -> bool:
+        """Return whether there are answers, or may be: who looks for them warns of those that cannot be read."""
+        try:
+            return bool(self._store.answers(ticket_id))
+        except UnreadableError:
+            return True
 
     def _tell(self, ticket_id: str) -> None:
         """Send a request that was submitted here, unless that was done before."""
