@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.documents.fields import parse_duration
-from gert_core.kit.excerpts import shorten
+from gert_core.kit.excerpts import quoted, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,7 +180,7 @@ def _describe(value: object) -> str:
         return "a map"
     import json
 
-    text = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
+    text = quoted(value) if isinstance(value, str) else json.dumps(value, default=str)
     return shorten(text, 60)
 
 

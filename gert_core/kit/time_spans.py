@@ -6,6 +6,8 @@ import re
 from math import isfinite
 from typing import Final
 
+from gert_core.kit.excerpts import quoted
+
 _NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
 DURATION_PATTERN: Final = (
     rf"^(?=.*[1-9])(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?"
@@ -30,7 +32,8 @@ def parse_duration(value: str | float) -> float:
     if isinstance(value, str) and (seconds := _simple(value)) > 0:
         return _bounded(seconds, value)
     if not isinstance(value, str) or len(value) > LENGTH or not re.fullmatch(DURATION_PATTERN, value):
-        raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
+        shown = quoted(value) if isinstance(value, str) else repr(value)
+        raise ValueError(f"{shown} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
     return _bounded(sum(float(number) * _SECONDS[unit or None] for number, unit in re.findall(_PART, value)), value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.kit.excerpts import part
+from gert_core.kit.excerpts import part, quoted
 from gert_core.template.arguments import capped, text_of
 from gert_core.template.data import kind_of
 from gert_core.template.errors import TemplateError
@@ -58,7 +58,7 @@ def _time(subject: object) -> datetime:
             return found.replace(tzinfo=UTC) if found.tzinfo is None else found
     except (ValueError, OverflowError):
         pass
-    what = f"the string {part(subject, 0, 40)!r}" if isinstance(subject, str) else kind_of(subject)
+    what = f"the string {quoted(part(subject, 0, 40))}" if isinstance(subject, str) else kind_of(subject)
     hint = 'give the format first: `date "%Y-%m-%d" .run.started`'
     raise TemplateError(f'`date` needs a time such as "2026-01-31T09:30:00Z", not {what}', hint=hint)
 

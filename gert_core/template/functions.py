@@ -6,7 +6,7 @@ import json
 from math import isfinite
 from typing import Final
 
-from gert_core.kit.excerpts import part
+from gert_core.kit.excerpts import part, quoted
 from gert_core.template.arguments import MAX_ITEMS, Function, capped, list_of, text_of
 from gert_core.template.data import (
     MAX_RESULT,
@@ -180,7 +180,7 @@ def _to_json(subject: object) -> str:
 
 
 def _describe(value: object) -> str:
-    return f"the string {part(value, 0, 40)!r}" if isinstance(value, str) else kind_of(value)
+    return f"the string {quoted(part(value, 0, 40))}" if isinstance(value, str) else kind_of(value)
 
 
 def key_of(value: object) -> str:
