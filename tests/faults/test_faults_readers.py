@@ -180,6 +180,61 @@ def test_one_bad_run_is_one_line_of_every_listing(gert):
     assert (done.returncode, (gert.root / "done").exists()) == (0, True), done.stderr
 
 
+def answered(**facts):
+    def answer(run):
+        (ticket,) = (run / "tickets").glob("*.json")
+        given = ANSWER | {"ticket_id": ticket.stem} | facts
+        ticket.with_suffix(".answers").mkdir()
+        (ticket.with_suffix(".answers") / "0001-x.json").write_text(json.dumps(given))
+
+    return answer
+
+
+def lines_of(kind, **fields):
+    """Fields of other types in the lines of one kind; the chain is sound."""
+
+    def write(run):
+        events = [json.loads(line) for line in (run / "trace.jsonl").read_text().splitlines()]
+        (run / "trace.jsonl").write_text(chained([one | fields if one["type"] == kind else one for one in events]))
+        (run / "state.json").unlink(missing_ok=True)
+
+    return write
+
+
+PLANTED = {
+    "trace-sparse": lambda run: sparse(run / "trace.jsonl"),
+    "trace-list": lambda run: (run / "trace.jsonl").write_text("[]\n"),
+    "line-type": lines_of("contract_evaluated", type=[]),
+    "line-key": lines_of("governance_decision", step_key=5),
+    "line-data": lines_of("approval_submitted", data=None),
+    "first-line-data": lines_of("run_start", data="x"),
+    "answer-person": answered(approver_id=5),
+    "answer-word": answered(approved="yes"),
+    "answer-time": answered(timestamp=None),
+    "ticket-list": lambda run: next((run / "tickets").glob("*.json")).write_text("[]"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_nothing_planted_in_one_run_takes_another_out_of_a_listing(gert, name):
+    """One answer or one line of a wrong type, or a trace of a terabyte without content; made without knowing gert."""
+    bad = gert.run()
+    PLANTED[name](bad)
+    assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+    (good,) = (run.name for run in gert.runs() if run != bad)
+    (ticket,) = (gert.root / "runs" / good / "tickets").glob("*.json")
+    runs = json.loads(bounded(gert, "runs", "list", "--json").stdout)["runs"]
+    assert {"run_id": good, "status": "approval_pending"}.items() <= next(
+        r for r in runs if r["run_id"] == good
+    ).items()
+    assert bad.name in [run["run_id"] for run in runs]
+    listed = bounded(gert, "approvals", "list")
+    assert (listed.returncode, ticket.stem in listed.stdout) == (0, True), listed.stderr
+    assert bounded(gert, "approve", ticket.stem, "--as", "bob").returncode == 0
+    done = bounded(gert, "resume", "--run", good)
+    assert (done.returncode, (gert.root / "done").exists()) == (0, True), done.stderr
+
+
 FAR = "0001-01-01T00:00:00+14:00"
 
 

@@ -213,16 +213,26 @@ def test_the_operating_systems_user_is_an_actor_too(gert):
     assert acted(gert) == []
 
 
-def test_a_copied_run_does_not_reuse_the_approval_of_the_other(gert):
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_copied_run_does_not_reuse_the_approval_of_the_other(gert, renamed):
+    """Copied when it was approved and had not begun, and with the copy's own id in every file and a sound chain."""
     approve(gert, pending(gert))
+    kill_at(gert, "step_start")
     (first,) = gert.runs()
+    assert [data["status"] for data in of(gert, "approval_resolved")] == ["approved"]
     copy = first.with_name(first.name[:-1] + ("0" if first.name[-1] != "0" else "1"))
     shutil.copytree(first, copy)
-    for file in copy.rglob("*.json*"):
-        file.write_text(file.read_text().replace(first.name, copy.name))
+    if renamed:
+        for file in copy.rglob("*.json*"):
+            file.write_text(file.read_text().replace(first.name, copy.name))
+        lines = (copy / "trace.jsonl").read_text().splitlines()
+        (copy / "trace.jsonl").write_text(chained([json.loads(line) for line in lines]))
+        (copy / "state.json").unlink(missing_ok=True)
     said = gert("resume", "--run", copy.name, "--json")
     assert acted(gert) == [], said.all
     assert said.code == 1 or said.document["status"] == "approval_pending"
+    assert gert("resume", "--run", first.name).code == 0, "the run that was approved goes on"
+    assert acted(gert) == ["one"]
 
 
 def test_a_rejection_is_final_whatever_changes(gert):

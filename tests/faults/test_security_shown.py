@@ -30,6 +30,16 @@ def test_an_approver_is_shown_which_tool_of_a_server_is_called(gert, argv):
     assert first.endswith(" with mcp_tool = delete_one")
 
 
+@pytest.mark.parametrize("given", ["get_time", "a: b", "\u202e"])
+def test_an_approver_is_shown_all_lines_of_what_a_transport_is_told(gert, given):
+    """The first line may be harmless, and what is done stand in another one."""
+    gert.write(tool_act=SERVED.replace("ARGV", "").replace('"delete_', f'"{given}\\ndelete_all\\n{given} delete_'))
+    shown = gert("approvals", "show", pending(gert), COLUMNS="200").out.splitlines()
+    assert shown[1] == shown[-1]
+    told = given.replace("\u202e", "\\u202e")
+    assert shown[1].endswith(f" with mcp_tool = {told} delete_all {told} delete_one")
+
+
 def test_no_line_end_in_the_address_of_a_store_begins_a_line(gert):
     (gert.root / "gert-project.yaml").write_text(f'store: "file:kept\\n{FORGED}"\n')
     for command in (
