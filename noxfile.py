@@ -117,12 +117,8 @@ def docs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Speed, as ratios; never part of the tests. `-- --wheels` measures starts and lists as users install gert."""
     if "--wheels" in session.posargs:
-        build(session)
         place = ROOT / ".nox" / "bench-wheels"
-        uv = [sys.executable, "-m", "uv"]
-        session.run(*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(place))
-        install = ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(place), "-c", str(CONSTRAINTS)]
-        session.run(*uv, *install, "gert[tools]")
+        _bundle(session, place)
         others = [word for word in session.posargs if word != "--wheels"]
         session.run(sys.executable, "tests/bench/bench_speed.py", "--installed", str(place), *others)
         session.run(sys.executable, "tests/bench/bench_outcomes.py", "--installed", str(place))
@@ -133,16 +129,18 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def compare(session: nox.Session) -> None:
-    """Speed against an earlier commit, interleaved: `nox -s compare -- COMMIT [--rounds N] [--only WORD]`."""
+    """Speed against an earlier commit, interleaved: `nox -s compare -- COMMIT [--rounds N] [--only WORD]`.
+
+    Both states are installed from their wheels: editable members make every start of Python longer, one by one.
+    """
     commit, *others = session.posargs or ["HEAD~1"]
-    place = ROOT / ".nox" / "compare"
+    place, now = ROOT / ".nox" / "compare", ROOT / ".nox" / "compare-now"
     session.run("git", "worktree", "add", "--quiet", "--force", "--detach", str(place), commit, external=True)
     try:
-        uv = [sys.executable, "-m", "uv"]
-        session.run(*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(place / ".venv"))
-        with session.chdir(place):  # the members are named by relative paths
-            session.run(*uv, "pip", "install", "--quiet", "-p", str(place / ".venv"), "-r", "requirements-dev.txt")
-        session.run(sys.executable, "tests/bench/compare.py", "--other", str(place), *others)
+        for checkout, environment in ((place, place / ".venv"), (ROOT, now)):
+            with session.chdir(checkout):
+                _bundle(session, environment)
+        session.run(sys.executable, "tests/bench/compare.py", "--installed", str(now), "--other", str(place), *others)
     finally:
         session.run("git", "worktree", "remove", "--force", str(place), external=True)
 
@@ -316,6 +314,15 @@ _PYTEST = ("--import-mode=importlib", "-q", "-W", "error", "-o", "pythonpath=tes
 
 _FEW = 3
 """How many tests may get a second try."""
+
+
+def _bundle(session: nox.Session, environment: Path) -> None:
+    """Install the bundle from wheels of the checkout that is the current directory, as users do."""
+    build(session)
+    uv = [sys.executable, "-m", "uv"]
+    session.run(*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(environment))
+    install = ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(environment), "-c", str(CONSTRAINTS)]
+    session.run(*uv, *install, "gert[tools]")
 
 
 def _last_failed(cache: Path) -> list[str]:

@@ -28,7 +28,7 @@ from gert_core.documents.compose import (
     parser,
 )
 from gert_core.documents.yaml_errors import BREAKS, explain
-from gert_core.kit.files import open_named
+from gert_core.kit.files import read_named
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
@@ -137,8 +137,7 @@ def load(path: Path, *, name: str | None = None) -> Document:
     if _thread.texts and (text := _thread.texts.get(path.resolve())) is not None:
         return _read(text, file=file, path=path)
     try:
-        with open_named(path) as stream:
-            data = stream.read(MAX_BYTES + 1)
+        data = read_named(path, most=MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(

@@ -96,7 +96,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         from gert_core.engine.notify import told_variables
 
         driver = (*driver, *told_variables(request))
-    secrets = collect(runbook, request.environ, request.project, store=driver)
+    secrets = request.secrets or collect(runbook, request.environ, request.project, store=driver)
     if documents is not None:
         secrets = documents.join_secrets(secrets, request)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.kept else None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
+    from gert_core.secrets import Secrets
     from gert_core.trace.observers import Observer
 
 QUESTIONS: Final = ("ask", "suspend", "fail")
@@ -110,6 +111,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """The runbook when ``check`` found it valid already, for hosts that run it many times."""
     governed: Policies | None = None
     """Its policies when they are loaded already."""
+    secrets: Secrets | None = None
+    """The secrets that ``runbook`` declares when they are collected from ``environ`` already."""
     resume: Resume | None = None
     preflight: bool = True
     """Whether a real run is refused when it would certainly fail for want of a secret, transport or program."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -101,6 +102,7 @@ class People(Struct, frozen=True, kw_only=True):
 NO_PEOPLE: Final = People()
 
 
+@lru_cache(maxsize=256)  # few people are asked about again and again
 def comparable_id(person_id: str) -> str:
     """Return the form in which ids are compared: case, character width and blanks make no difference."""
     return " ".join(unicodedata.normalize("NFKC", person_id).casefold().split())
@@ -114,6 +116,7 @@ def is_agent(person_id: str) -> bool:
 _MASK: Final = "<REDACTED"
 
 
+@lru_cache(maxsize=256)
 def id_fault(person_id: str) -> str | None:
     """Return why a text cannot be a person's id, or None.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import GertError
 from gert_core.documents.kinds import DocumentKind
-from gert_core.kit.files import open_named
+from gert_core.kit.files import read_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,8 +53,7 @@ def _differs(path: object, known: object) -> bool:
         file = Path(str(path))
         if not path or not known or not file.is_file():
             return False
-        with open_named(file) as stream:
-            data = stream.read(_LARGEST + 1)
+        data = read_named(file, most=_LARGEST + 1)
         return len(data) <= _LARGEST and f"sha256:{hashlib.sha256(data).hexdigest()}" != str(known)
     except (OSError, ValueError):
         return False

@@ -79,13 +79,30 @@ def open_named(path: Path) -> BinaryIO:
     """
     descriptor = os.open(path, _SHARED)
     try:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        os.set_blocking(descriptor, True)
+        _named(descriptor, path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def read_named(path: Path, *, most: int) -> bytes:
+    """Return the first ``most`` bytes of a file that a person named; otherwise as ``open_named``."""
+    descriptor = os.open(path, _SHARED)
+    try:
+        return _read(descriptor, _named(descriptor, path), most)
+    finally:
+        os.close(descriptor)
+
+
+def _named(descriptor: int, path: Path) -> int:
+    """Return the size of an open file; reading a pipe or a device waits from now on."""
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        if stat.S_ISDIR(info.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        os.set_blocking(descriptor, True)
+    return info.st_size
 
 
 def write_named(path: Path, data: bytes) -> None:
@@ -236,6 +253,7 @@ __all__ = [
     "open_named",
     "read_file",
     "read_file_info",
+    "read_named",
     "read_record",
     "write_named",
 ]

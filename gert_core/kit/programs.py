@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,11 +20,18 @@ def find_program(program: str, environ: Mapping[str, str], cwd: str | None = Non
     if "/" in program:
         path = program if cwd is None else os.path.join(cwd, program)  # noqa: PTH118 - `./x` stays as it is written
         return path if os.access(path, os.X_OK) and _is_file(path) else None
-    for directory in environ.get("PATH", os.defpath).split(":"):
-        path = f"{directory}/{program}" if cwd is None else os.path.join(cwd, directory, program)  # noqa: PTH118
-        if directory and os.access(path, os.X_OK) and _is_file(path):
+    for start in _starts(environ.get("PATH", os.defpath), cwd):
+        path = start + program
+        if os.access(path, os.X_OK) and _is_file(path):
             return path
     return None
+
+
+@lru_cache(maxsize=16)
+def _starts(search: str, cwd: str | None) -> tuple[str, ...]:
+    """Return what the paths begin with that a PATH stands for; every step with a program asks for the same."""
+    parts = [directory for directory in search.split(":") if directory]
+    return tuple(f"{part}/" if cwd is None else os.path.join(cwd, part, "") for part in parts)  # noqa: PTH118
 
 
 def _is_file(path: str) -> bool:

@@ -13,7 +13,7 @@ from gert_core.api.errors import GertError, UsageError
 from gert_core.documents.runbook import API_VERSION
 from gert_core.documents.scenario import RECORDED, SCENARIO_FILE, TEST_FILE, load_scenario
 from gert_core.documents.yaml import MAX_BYTES
-from gert_core.kit.files import open_named
+from gert_core.kit.files import read_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -138,8 +138,7 @@ def is_runbook(file: Path) -> bool:
     if not file.is_file():
         return False
     try:
-        with open_named(file) as stream:
-            return _HEAD.search(stream.read(MAX_BYTES).decode("utf-8", "replace")) is not None
+        return _HEAD.search(read_named(file, most=MAX_BYTES).decode("utf-8", "replace")) is not None
     except OSError:
         return False
 
@@ -150,9 +149,15 @@ def _is_scenario(directory: Path) -> bool:
 
 def _directories(folder: Path) -> list[Path]:
     try:
-        return sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if _is_directory(entry) and not entry.name.startswith("."))
     except OSError:
         return []
+    return [folder / name for name in names]
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    return Path(entry.path).is_dir() if entry.is_symlink() else entry.is_dir()  # a link may lead to itself
 
 
 def candidates_of(runbook: Path) -> list[ScenarioCandidate]:
@@ -167,8 +172,11 @@ def candidates_for(runbook: Path, found: FoundRunbooks) -> list[ScenarioCandidat
 
 
 def _read(directory: Path) -> ScenarioCandidate:
+    name = directory.name
     try:
-        return ScenarioCandidate(name=directory.resolve().name, directory=directory, scenario=load_scenario(directory))
+        if name in ("", ".."):
+            name = directory.resolve().name
+        return ScenarioCandidate(name=name, directory=directory, scenario=load_scenario(directory))
     except GertError as problem:
         return ScenarioCandidate(name=directory.name, directory=directory, problem=problem)
 

@@ -79,18 +79,15 @@ class ScenarioRunner:
         )
 
     @cached_property
-    def _prepared(self) -> tuple[CompiledRunbook, Policies, dict[str, str]] | DocumentError:
+    def _prepared(self) -> tuple[CompiledRunbook, Policies, dict[str, str], Secrets] | DocumentError:
         try:
             compiled = self.compiled or CompiledRunbook(check(self._request))
         except DocumentError as error:
             return error
         book = compiled.runbook
         policies = load_policies(registry=self.registry, project=self.project, files=(), runbook=book, floor=self.floor)
-        return (
-            compiled,
-            policies,
-            _without_short_secrets(self.environ, collect(book, self.environ, self.project)),
-        )
+        environ = _without_short_secrets(self.environ, collect(book, self.environ, self.project))
+        return compiled, policies, environ, collect(book, environ, self.project)
 
     @property
     def book(self) -> Runbook:
@@ -125,7 +122,7 @@ class ScenarioRunner:
         except GertError as error:
             return _error(scenario.name, error)
         except Exception as error:  # an error in one test must not stop the others
-            mask = collect(prepared[0].runbook, prepared[2], self.project).masker().mask_text
+            mask = prepared[3].masker().mask_text
             fault("scenarios", error, environ=self.environ, mask=mask)
             text = mask(f"internal error: {saying(error)}")
             hint = "this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where"
@@ -160,7 +157,7 @@ class ScenarioRunner:
         prepared = self._prepared
         if isinstance(prepared, DocumentError):
             raise prepared
-        compiled, policies, environ = prepared
+        compiled, policies, environ, secrets = prepared
         recorder, stop = _VisitRecorder(), Stop()
         request = replace(
             self._request,
@@ -169,6 +166,7 @@ class ScenarioRunner:
             compiled=compiled,
             governed=policies,
             environ=environ,
+            secrets=secrets,
             progress=recorder,
             stop=stop,
         )

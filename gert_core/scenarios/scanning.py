@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import GertError
 from gert_core.documents import yaml
-from gert_core.kit.files import MIB, open_named
+from gert_core.kit.files import MIB, read_named
 from gert_core.scenarios.recording.scan import Hit, hits_in, kinds_in
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _in_file(file: Path) -> Iterator[Hit]:
     try:
-        with open_named(file) as stream:
-            data = stream.read(_LIMIT)
+        data = read_named(file, most=_LIMIT)
     except OSError as error:
         yield Hit(place=str(file), kind=f"cannot be read: {error.strerror}")
         return

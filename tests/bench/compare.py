@@ -24,14 +24,15 @@ def main() -> int:
     """Measure both states and print one ratio per row."""
     options = arguments(__doc__)
     here, other = Path(__file__).parents[2], options.other.resolve()
+    now = here / ".venv" if options.installed is None else options.installed.resolve()
     with tempfile.TemporaryDirectory(prefix="gert-bench-") as place:
         jobs = _jobs(Workloads(Path(place)))
         if options.only:
             jobs = {name: job for name, job in jobs.items() if any(word in name for word in options.only)}
         contenders: dict[str, Contender] = {}
         for name, job in jobs.items():
-            contenders[name] = _contender(job, here, Path(place))
-            contenders[f"{name}, before"] = _contender(job, other, Path(place))
+            contenders[name] = _contender(job, here, now, Path(place))
+            contenders[f"{name}, before"] = _contender(job, other, other / ".venv", Path(place))
         samples, failed = measure(contenders, rounds=options.rounds, seed=options.seed, cpu=options.cpu, say=progress)
         progress("")
     rows = {
@@ -73,12 +74,12 @@ def _jobs(work: Workloads) -> dict[str, list[str]]:
     }
 
 
-def _contender(job: list[str], checkout: Path, place: Path) -> Contender:
-    """Return the job as the gert of a checkout does it, with the programs of that checkout's environment."""
-    programs = checkout / ".venv" / "bin"
+def _contender(job: list[str], checkout: Path, environment: Path, place: Path) -> Contender:
+    """Return the job as the gert of a checkout does it, with the programs of an environment."""
+    programs = environment / "bin"
     if job[0] in ("gert", "python"):
         return Command(argv=[str(programs / job[0]), *job[1:]], cwd=place)
-    return Worker(job=job, cwd=place, checkout=checkout)
+    return Worker(job=job, cwd=place, program=(programs / "python", checkout / "tests" / "bench" / "worker.py"))
 
 
 if __name__ == "__main__":

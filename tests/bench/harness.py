@@ -103,19 +103,15 @@ class Worker:
 
     job: Sequence[str]
     cwd: Path
-    checkout: Path | None = None
-    """Whose worker and environment; without it, this one's."""
+    program: tuple[Path, Path] = (Path(sys.executable), Path(__file__).with_name("worker.py"))
+    """The interpreter and the script; without them, this one's."""
     _process: subprocess.Popen[str] | None = None
 
     def __call__(self) -> tuple[float, float]:
         """Seconds and processor seconds."""
         if self._process is None:
-            python, script = sys.executable, Path(__file__).with_name("worker.py")
-            if self.checkout is not None:
-                python = str(self.checkout / ".venv" / "bin" / "python")
-                script = self.checkout / "tests" / "bench" / "worker.py"
             self._process = subprocess.Popen(
-                [python, str(script), *self.job],
+                [*map(str, self.program), *self.job],
                 cwd=self.cwd,
                 env=clean_environ(),
                 stdin=subprocess.PIPE,

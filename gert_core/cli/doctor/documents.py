@@ -11,7 +11,7 @@ from gert_core.cli.doctor import fail as failed
 from gert_core.documents.load_tools import load_tool
 from gert_core.documents.lookup import SUFFIX
 from gert_core.documents.scenario import SCENARIO_FILE
-from gert_core.kit.files import MIB, open_named
+from gert_core.kit.files import MIB, read_named
 from gert_core.kit.programs import find_program
 from gert_core.secrets.collect import withheld
 from gert_core.secrets.environ import own_secrets, provider_variables
@@ -86,8 +86,7 @@ def _scenarios(root: Path, project: Project | None, tools: Mapping[Path, ToolMod
     for file in sorted(root.glob(f"**/scenarios/*/*/{SCENARIO_FILE}")):
         number += 1
         try:
-            with open_named(file) as stream:
-                text = stream.read(4 * MIB)
+            text = read_named(file, most=4 * MIB)
         except OSError:
             continue
         found += [f"{file} has the value of {name}" for name, value in sorted(long.items()) if value in text]

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
 from gert_core.api import ErrorKind, UsageError
-from gert_core.kit.files import open_named
+from gert_core.kit.files import read_named
 from gert_mcp.replies import LIMIT, cut_text, fitting
 from gert_mcp.tools import opaque
 
@@ -130,8 +130,7 @@ def _trace(served: Served, caller: Caller, uri: str, run_id: str) -> ReadResourc
 
 def _source(path: Path) -> str:
     try:
-        with open_named(path) as stream:
-            return stream.read(4 * LIMIT + 1).decode("utf-8", "replace")
+        return read_named(path, most=4 * LIMIT + 1).decode("utf-8", "replace")
     except OSError as error:
         raise UsageError(f"cannot read {path.name}: {error.strerror or error}") from None
 
