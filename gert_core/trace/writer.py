@@ -15,6 +15,7 @@ from gert_core.api.errors import StoreError, TraceError
 from gert_core.kit.files import LINE_LIMIT, MIB
 from gert_core.trace.encoding import encode_json, to_bytes
 from gert_core.trace.events import SEAL_FIELDS, SEALED_EVENTS, ZEROS
+from gert_core.trace.sinks import NullSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -91,6 +92,8 @@ class TraceWriter:
             self._watch = Observers(observers, mask=masker.mask_text if masker is not None else str)
             self._unseen: deque[tuple[int, list[bytes]]] = deque()
             sink.on_stored = self._stored
+        self._unread = self._watch is None and isinstance(sink, NullSink)
+        """Whether lines are neither kept nor shown to anybody, so that there is nothing to chain."""
 
     @property
     def place(self) -> str:
@@ -157,6 +160,8 @@ class TraceWriter:
     ) -> int:
         """Chain one event into the buffer and return its number; ``encoded`` is the data masked and encoded."""
         body = self.encode(data) if encoded is None else encoded
+        if self._unread:
+            return self._count()
         rest = b',"data":' + body
         if principal is not None:
             last_principal, encoded_principal = self._last_principal
@@ -197,6 +202,9 @@ class TraceWriter:
         if signer is not None:
             data = {**data, "signature_alg": signer.algorithm, "signing_key_id": signer.key_id}
         data, body = self.masked(data)
+        if self._unread:
+            self._count(last=True)
+            return data
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
@@ -286,6 +294,15 @@ class TraceWriter:
             now = self._clock().astimezone(UTC)
             stamp, part = now.strftime(_SECOND).encode(), now.microsecond
         return _LINE % (head, stamp, part, self._middle, self._seq + 1, rest, self._prev)
+
+    def _count(self, *, last: bool = False) -> int:
+        """Return the number of an event that nobody reads."""
+        with self._lock:
+            if self._error is not None or self._sealed:
+                raise self._refusal()
+            self._seq += 1
+            self._sealed = last
+            return self._seq
 
     def _chain(self, line: bytes) -> None:
         self._prev = sha256(line).hexdigest().encode("ascii")
