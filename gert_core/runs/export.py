@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import tarfile
 from contextlib import suppress
 from tempfile import TemporaryFile
@@ -121,7 +122,12 @@ class _replaced:  # noqa: N801 - a context manager
         self._aside = path.with_name(f".~{path.name[:100]}-{os.urandom(4).hex()}")
 
     def __enter__(self) -> BinaryIO:
-        """Open it."""
+        """Open it; what is there already may be a file, and nothing else is given up for it."""
+        with suppress(OSError):
+            if not stat.S_ISREG(self._path.lstat().st_mode):
+                raise UsageError(
+                    f"{self._path} is there and is not a regular file; it stays as it is", hint="give another name"
+                )
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             self._file: BinaryIO = os.fdopen(os.open(self._aside, flags, 0o600), "wb")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import tarfile
 
@@ -198,6 +199,23 @@ def test_an_archive_is_a_run_again(gert, pending, tmp_path):
     assert gert("runs", "export", run, "--out", "run.tar", "--no-output", "--json").document["blobs"] == 2
     said = gert("runs", "export", run, "--out", "no/such/run.tar")
     assert (said.code, said.err) == (2, "error: no/such/run.tar cannot be written: No such file or directory\n")
+
+
+@pytest.mark.parametrize("name", ["link.tar", "pipe.jsonl", "folder.tar"])
+def test_an_export_takes_the_place_of_files_only(gert, over, tmp_path, name):
+    (tmp_path / "theirs").write_text("somebody's")
+    (tmp_path / "link.tar").symlink_to("theirs")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "folder.tar").mkdir()
+    before = (tmp_path / name).lstat()
+    said = gert("runs", "export", OVER, "--out", name)
+    assert (said.code, said.err) == (
+        2,
+        f"error: {name} is there and is not a regular file; it stays as it is\n  hint: give another name\n",
+    )
+    after = (tmp_path / name).lstat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert (tmp_path / "theirs").read_text() == "somebody's"
 
 
 def test_a_trace_elsewhere_comes_along(gert, tmp_path):
