@@ -30,7 +30,7 @@ def find_program(program: str, environ: Mapping[str, str], cwd: str | None = Non
 @lru_cache(maxsize=16)
 def _starts(search: str, cwd: str | None) -> tuple[str, ...]:
     """Return what the paths begin with that a PATH stands for; every step with a program asks for the same."""
-    parts = [directory for directory in search.split(":") if directory]
+    parts = [directory for directory in dict.fromkeys(search.split(":")) if directory]
     return tuple(f"{part}/" if cwd is None else os.path.join(cwd, part, "") for part in parts)  # noqa: PTH118
 
 
