@@ -78,6 +78,7 @@ KIT_MODULES: Final = (
     "processes",
     "programs",
     "arguments",
+    "listening",
     "children",
     "spooling",
     "answers",

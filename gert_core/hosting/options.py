@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from gert_core.api import UsageError
 from gert_core.hosting.given import parse_pairs, read_inputs
-from gert_core.kit.arguments import read_words
+from gert_core.kit.arguments import plugin_choice, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,8 +86,7 @@ def _start(values: Mapping[str, str | bool], many: Mapping[str, Sequence[str]]) 
 
 def _host(values: Mapping[str, str | bool], plugins: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"store": values["--store"]} if "--store" in values else {}
-    allow = tuple(name for name in plugins if not name.startswith("no:"))
-    block = tuple(name.removeprefix("no:") for name in plugins if name.startswith("no:"))
+    allow, block = plugin_choice(plugins)
     return found | ({"allow": allow} if allow else {}) | ({"block": block} if block else {})
 
 

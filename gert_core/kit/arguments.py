@@ -6,7 +6,7 @@ for 10,000 runs, and a tenth of the time of a command that does little.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -14,6 +14,9 @@ from gert_core.api.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+
+
+_NOT: Final = "no:"
 
 
 class Words(Struct, frozen=True, kw_only=True):
@@ -65,6 +68,12 @@ def read_words(
     return Words(values=values, many=several, rest=rest)
 
 
+def plugin_choice(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the plugins that ``-p NAME`` lets in, and those that ``-p no:NAME`` keeps out."""
+    block = tuple(name.removeprefix(_NOT) for name in names if name.startswith(_NOT))
+    return tuple(name for name in names if not name.startswith(_NOT)), block
+
+
 def _unknown(options: Collection[str]) -> Callable[[str], UsageError]:
     def error(name: str) -> UsageError:
         from gert_core.kit.nearest import nearest
@@ -78,4 +87,4 @@ def _unknown(options: Collection[str]) -> Callable[[str], UsageError]:
     return error
 
 
-__all__ = ["Words", "read_words"]
+__all__ = ["Words", "plugin_choice", "read_words"]

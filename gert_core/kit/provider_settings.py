@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from gert_core.api.errors import UsageError
+from gert_core.kit.listening import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ALLOW_SELF: Final = "allow_self"
 """The setting that leaves it to the rules whether who started a run decides: surfaces read it with every provider."""
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CORRECT: Final = "correct approvals.config in gert-project.yaml"
 
@@ -53,7 +53,7 @@ def address(config: Mapping[str, Any], name: str) -> str | None:
     if parts is None or not usable or parts.query or parts.fragment or "@" in parts.netloc:
         raise UsageError(f"approvals.config.{name} is not an address that begins with https://", hint=_CORRECT)
     if not str(value).startswith("https://") and (
-        not str(value).startswith("http://") or parts.hostname not in _LOOPBACK
+        not str(value).startswith("http://") or parts.hostname not in LOOPBACK
     ):
         raise UsageError(f"approvals.config.{name} must begin with https://", hint=_CORRECT)
     return str(value).rstrip("/")

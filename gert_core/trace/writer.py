@@ -296,7 +296,7 @@ class TraceWriter:
         return _LINE % (head, stamp, part, self._middle, self._seq + 1, rest, self._prev)
 
     def _count(self, *, last: bool = False) -> int:
-        """Return the number of an event that nobody reads."""
+        """Return the number of an event that is not kept."""
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()

@@ -75,10 +75,10 @@ def test_what_slack_refuses_is_said_in_a_sentence(project, slack):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "required: verb"),
-        (("speak",), "invalid choice"),
+        ((), "gert slack takes one word, listen, and nothing was given"),
+        (("speak",), "gert slack takes one word, listen, not 'speak'"),
         (("listen", "--root", "missing"), "--root missing is not a directory"),
-        (("listen", "--port", "1"), "unrecognized arguments"),
+        (("listen", "--port", "1"), "there is no option --port"),
     ],
 )
 def test_a_command_line_that_makes_no_sense(project, words, said):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import UsageError
+from gert_core.kit.arguments import plugin_choice, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,27 +32,19 @@ Options:
 """
 
 
-class _Parser(ArgumentParser):
-    """Raises what is wrong with a command line instead of ending the process."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint="`gert slack --help` lists the options")
-
-
 def main(args: Sequence[str], host: CommandHost) -> int:
     """Run ``gert slack``, and return its exit code."""
     if {"--help", "-h"} & set(args):
         sys.stdout.write(USAGE)
         return 0
-    parser = _Parser(prog="gert slack", add_help=False, allow_abbrev=False)
-    parser.add_argument("verb", choices=["listen"])
-    parser.add_argument("--root", default=".")
-    parser.add_argument("--store")
-    parser.add_argument("-p", action="append", default=[])
-    given = parser.parse_args(list(args))
-    if not Path(given.root).is_dir():
-        raise UsageError(f"--root {given.root} is not a directory", hint="give the directory of a project")
-    return _listen(given.root, given.store, given.p, host)
+    words = read_words(args, dict.fromkeys(("--root", "--store", "-p"), True), many=("-p",))
+    if list(words.rest) != ["listen"]:
+        given = f"not {' '.join(words.rest)!r}" if words.rest else "and nothing was given"
+        raise UsageError(f"gert slack takes one word, listen, {given}", hint="`gert slack --help` lists the options")
+    root, store = (str(words.values[name]) if name in words.values else None for name in ("--root", "--store"))
+    if root is not None and not Path(root).is_dir():
+        raise UsageError(f"--root {root} is not a directory", hint="give the directory of a project")
+    return _listen(root or ".", store, words.many["-p"], host)
 
 
 def _listen(root: str, store: str | None, plugins: Sequence[str], host: CommandHost) -> int:
@@ -62,8 +54,7 @@ def _listen(root: str, store: str | None, plugins: Sequence[str], host: CommandH
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    block = tuple(name.removeprefix("no:") for name in plugins if name.startswith("no:"))
-    allow = tuple(name for name in plugins if not name.startswith("no:"))
+    allow, block = plugin_choice(plugins)
     with Host(root, environ=host.environ, store=store, allow=allow, block=block) as opened:
         listen(opened, stop, lambda: sys.stderr.write("Listening to Slack; stop with Ctrl-C\n"))
     return 0

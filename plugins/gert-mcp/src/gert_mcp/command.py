@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from gert_core.api import UsageError
+from gert_core.kit.arguments import plugin_choice
+from gert_core.kit.listening import ListenAddress, listen_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +43,7 @@ MODES: Final = ("real", "dry-run", "probe")
 TOKEN: Final = "GERT_MCP_KEY"  # noqa: S105 - the name of a variable
 _SHORTEST: Final = 16
 """The least number of characters of a token."""
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_BIND: Final = "127.0.0.1:8765"
 
 
 class ServerOptions(Struct, frozen=True, kw_only=True):
@@ -49,8 +51,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
 
     roots: tuple[Path, ...]
     transport: str = "stdio"
-    host: str = "127.0.0.1"
-    port: int = 8765
+    bind: ListenAddress = ListenAddress(host="127.0.0.1", port=8765)
     modes: tuple[str, ...] = MODES
     only: tuple[str, ...] = ()
     manage_all: bool = False
@@ -60,11 +61,6 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     store: str | None = None
     allow: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
-
-    @property
-    def loopback(self) -> bool:
-        """Whether only programs of this machine can connect."""
-        return self.host in _LOOPBACK
 
 
 class _Parser(ArgumentParser):
@@ -95,13 +91,13 @@ def read(args: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
     parser.add_argument("-p", action="append", default=[])
     parser.add_argument("--human-client", action="store_true")
     given = vars(parser.parse_args(list(args)))
-    host, port = _address(given["bind"] or "127.0.0.1:8765")
+    where = listen_address("--bind", given["bind"] or _BIND, example=_BIND)
+    allow, block = plugin_choice(given["p"])
     stdio = given["transport"] != "http"
     wanted = ServerOptions(
         roots=_roots(given["root"] or ["."]),
         transport=_one_of("--transport", given["transport"], ("stdio", "http")),
-        host=host,
-        port=port,
+        bind=where,
         modes=_modes(given["modes"]),
         only=tuple(given["only"]),
         manage_all=_one_of("--manage", given["manage"], ("own", "all")) == "all",
@@ -109,12 +105,12 @@ def read(args: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
         approve_url=_url(given["approve_url"]),
         token=None if stdio and given["token_env"] is None else _token(given["token_env"], environ),
         store=given["store"],
-        allow=tuple(name for name in given["p"] if not name.startswith("no:")),
-        block=tuple(name.removeprefix("no:") for name in given["p"] if name.startswith("no:")),
+        allow=allow,
+        block=block,
     )
-    if wanted.transport == "http" and not wanted.loopback and wanted.token is None:
+    if wanted.transport == "http" and not where.loopback and wanted.token is None:
         hint = f"set {given['token_env'] or TOKEN} to a token that callers send, or leave --bind out"
-        raise UsageError(f"--bind {host} can be reached from other machines, and there is no token", hint=hint)
+        raise UsageError(f"--bind {where.host} can be reached from other machines, and there is no token", hint=hint)
     return wanted
 
 
@@ -138,14 +134,6 @@ def _modes(text: str | None) -> tuple[str, ...]:
     if not words or not set(words) <= set(MODES):
         raise UsageError(f"--modes takes {', '.join(MODES)}, not {text!r}")
     return tuple(mode for mode in MODES if mode in words)
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise UsageError(f"--bind takes HOST:PORT, not {text!r}", hint="such as --bind 127.0.0.1:8765")
-    return host, int(port)
 
 
 def _url(text: str | None) -> str | None:

@@ -33,21 +33,23 @@ def serve_http(served: Served) -> int:
     """Serve until the process is ended, and return the exit code."""
     wanted = served.wanted
     server = AgentServer(served)
-    inner = server.streamable_http_app(transport_security=security(served), host=wanted.host)
+    inner = server.streamable_http_app(transport_security=security(served), host=wanted.bind.host)
     app: App = _Living(inner, server, served)
     if wanted.token is not None:
         app = _WithToken(app, wanted.token)
     config = uvicorn.Config(
-        app, host=wanted.host, port=wanted.port, log_level="error", access_log=False, proxy_headers=False
+        app, host=wanted.bind.host, port=wanted.bind.port, log_level="error", access_log=False, proxy_headers=False
     )
     config.timeout_graceful_shutdown = CLOSING
-    listening = _Announced(config, f"http://{_shown(wanted.host)}:{wanted.port}/mcp")
+    listening = _Announced(config, f"http://{wanted.bind.shown}/mcp")
     try:
         listening.run()
     except OSError as error:
-        raise UsageError(f"cannot listen on {wanted.host}:{wanted.port}: {error.strerror or error}") from None
+        raise UsageError(f"cannot listen on {wanted.bind.host}:{wanted.bind.port}: {error.strerror or error}") from None
     except SystemExit:  # uvicorn says by itself what is wrong with the address
-        raise UsageError(f"cannot listen on {wanted.host}:{wanted.port}", hint="choose another --bind") from None
+        raise UsageError(
+            f"cannot listen on {wanted.bind.host}:{wanted.bind.port}", hint="choose another --bind"
+        ) from None
     return 0
 
 
@@ -57,7 +59,7 @@ def security(served: Served) -> TransportSecuritySettings:
     A server with a token that other machines reach is named in ways that are not known here; no web page has the token.
     """
     names = ("127.0.0.1", "localhost", "[::1]")
-    if not served.wanted.loopback:
+    if not served.wanted.bind.loopback:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return TransportSecuritySettings(
         allowed_hosts=[*names, *(f"{name}:*" for name in names)],
@@ -127,10 +129,6 @@ class _Announced(uvicorn.Server):
         if self.started:
             sys.stderr.write(f"gert mcp: serving at {self._address}\n")
             sys.stderr.flush()
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 __all__ = ["security", "serve_http"]

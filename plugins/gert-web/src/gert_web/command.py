@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from gert_core.api import UsageError
-from gert_core.kit.arguments import read_words
+from gert_core.kit.arguments import plugin_choice, read_words
+from gert_core.kit.listening import ListenAddress, listen_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,33 +54,15 @@ _OPTIONS: Final = {
 """The options, and whether each takes a value."""
 _SHORTEST: Final = 16
 """The least number of characters of the proxy's secret."""
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _LOCAL: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 _HEADER_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-
-
-class Address(Struct, frozen=True, kw_only=True):
-    """Where to listen."""
-
-    host: str
-    port: int
-
-    @property
-    def loopback(self) -> bool:
-        """Whether only programs of this machine can connect."""
-        return self.host in _LOOPBACK
-
-    @property
-    def shown(self) -> str:
-        """The address as it stands in a URL."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class WebOptions(Struct, frozen=True, kw_only=True):
     """What a command line asks for."""
 
     root: Path
-    bind: Address
+    bind: ListenAddress
     header: str | None = None
     """The header that says who people are, in lower case; None: they are the user of this process."""
     proxies: tuple[Network, ...] = ()
@@ -87,7 +70,7 @@ class WebOptions(Struct, frozen=True, kw_only=True):
     secret_env: str | None = None
     """The variable with that secret, which no tool is given."""
     base_url: str | None = None
-    callbacks: Address | None = None
+    callbacks: ListenAddress | None = None
     resume: bool = False
     start: bool = False
     store: str | None = None
@@ -122,20 +105,21 @@ def read(args: Sequence[str], environ: Mapping[str, str]) -> WebOptions:
         raise UsageError(f"--root {root} is not a directory", hint="give the directory of a project")
     if auth not in ("token", "header"):
         raise UsageError(f"--auth takes token or header, not {auth!r}")
+    allow, block = plugin_choice(words.many["-p"])
     wanted = WebOptions(
         root=root.resolve(),
-        bind=_address("--bind", texts.get("--bind", BIND)),
+        bind=listen_address("--bind", texts.get("--bind", BIND), example=BIND),
         header=_header(texts.get("--trust-header")) if auth == "header" else None,
         proxies=tuple(_network(text) for text in words.many["--trusted-proxy"]),
         proxy_secret=_secret(texts.get("--proxy-secret-env"), environ),
         secret_env=texts.get("--proxy-secret-env"),
         base_url=_url(texts.get("--base-url")),
-        callbacks=_address("--callbacks-bind", texts["--callbacks-bind"]) if "--callbacks-bind" in texts else None,
+        callbacks=_callbacks(texts.get("--callbacks-bind")),
         resume="--resume" in words.values,
         start="--start" in words.values,
         store=texts.get("--store"),
-        allow=tuple(name for name in words.many["-p"] if not name.startswith("no:")),
-        block=tuple(name.removeprefix("no:") for name in words.many["-p"] if name.startswith("no:")),
+        allow=allow,
+        block=block,
     )
     _check(wanted, auth, texts)
     return wanted
@@ -165,6 +149,10 @@ def _check(wanted: WebOptions, auth: str, texts: Mapping[str, str]) -> None:
         )
 
 
+def _callbacks(text: str | None) -> ListenAddress | None:
+    return None if text is None else listen_address("--callbacks-bind", text, example=BIND)
+
+
 def _header(text: str | None) -> str:
     if text is None:
         raise UsageError("--auth header needs --trust-header NAME", hint="such as --trust-header X-Forwarded-User")
@@ -180,14 +168,6 @@ def _network(text: str) -> Network:
     except ValueError:
         hint = "such as 10.0.0.7/32 or fd00::/64; the bits behind the prefix are 0"
         raise UsageError(f"--trusted-proxy takes addresses as CIDR, not {text!r}", hint=hint) from None
-
-
-def _address(option: str, text: str) -> Address:
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise UsageError(f"{option} takes HOST:PORT, not {text!r}", hint=f"such as {option} {BIND}")
-    return Address(host=host, port=int(port))
 
 
 def _url(text: str | None) -> str | None:
@@ -211,4 +191,4 @@ def _secret(name: str | None, environ: Mapping[str, str]) -> str | None:
     return secret
 
 
-__all__ = ["SECRET_HEADER", "USAGE", "Address", "WebOptions", "main", "read"]
+__all__ = ["SECRET_HEADER", "USAGE", "WebOptions", "main", "read"]

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-    from gert_web.command import Address, WebOptions
+    from gert_core.kit.listening import ListenAddress
+    from gert_web.command import WebOptions
 
 CLOSING: Final = 2
 """Seconds in which open requests may end when the server does."""
@@ -142,7 +143,7 @@ def _descriptors() -> int:
     return found
 
 
-def _listening(option: str, where: Address) -> socket.socket:
+def _listening(option: str, where: ListenAddress) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             where.host, where.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
