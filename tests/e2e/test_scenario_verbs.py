@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -304,10 +305,11 @@ PLACES = {
 }
 
 
+@pytest.mark.parametrize("encode", [lambda text: text, lambda text: b64encode(text.encode()).decode()], ids=["", "64"])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_token_is_refused_in_each_place(shell, place):
+def test_a_token_is_refused_in_each_place(shell, place, encode):
     named, args, program = PLACES[place]
-    token = TOKENS["GitHub token"]
+    token = encode(TOKENS["GitHub token"])
     shell.program("look", program)
     given = [arg.format(token=token) for arg in args]
     ran = shell.json("exec", "book.yaml", "--record", "one", *given, code=None, TOKEN=token)

@@ -71,13 +71,15 @@ def test_a_token_in_base64_or_utf_16_is_found_when_scenarios_are_scanned(tmp_pat
     token = b"ghp_" + b"A1b2C3d4" * 5
     (tmp_path / "secret.yaml").write_bytes(b"data: {token: " + b64encode(b"user " + token) + b"}\n")
     (tmp_path / "link.txt").write_bytes(urlsafe_b64encode(b"??>" + token) + b"\n")
-    (tmp_path / "marked.txt").write_bytes(token.decode().encode("utf-16"))
+    (tmp_path / "marked.txt").write_bytes(("\u5927" * 5000 + token.decode()).encode("utf-16"))
+    (tmp_path / "turned.txt").write_bytes(("\ufeff" + "\u5927" * 5000 + token.decode()).encode("utf-16-be"))
     (tmp_path / "bare.log").write_bytes(token.decode().encode("utf-16-be"))
+    (tmp_path / "little.log").write_bytes(token.decode().encode("utf-16-le"))
     (tmp_path / "plain.md").write_bytes(b64encode(b"nothing of that kind is in this text") + b"\n")
     said = gert("scenario", "scan", ".")
     assert said.code == 1
     found = sorted(line.split(":")[0] for line in said.out.splitlines() if line.endswith("GitHub token"))
-    assert found == ["bare.log", "link.txt", "marked.txt", "secret.yaml"], said.all
+    assert found == ["bare.log", "link.txt", "little.log", "marked.txt", "secret.yaml", "turned.txt"], said.all
 
 
 def test_a_pipe_that_nobody_reads_does_not_hold_up_a_graph(tmp_path):
