@@ -48,6 +48,11 @@ def test_a_ticket_is_approved_only_by_enough_answers_that_count():
     ]
     calls = [node for node in ast.walk(TREES[DECIDE]) if is_call(node, "_resolve", approved="True")]
     assert len(calls) == len(guarded) == 2
+    resolved = [node for node in ast.walk(TREES[DECIDE]) if is_call(node, "_resolve")]
+    assert {next(ast.unparse(one.value) for one in call.keywords if one.arg == "approved") for call in resolved} == {
+        "True",
+        "False",
+    }, "written out at every call, never by something that is given"
     for call, guard in zip(calls, guarded, strict=True):
         assert ast.unparse(guard.body[0]) == f"return {ast.unparse(call)}"
 
@@ -66,13 +71,45 @@ def test_an_answer_counts_by_one_function_only():
 
 
 def test_a_decision_is_an_approval_only_where_answers_were_counted():
-    made = places(lambda n: is_call(n, "ApprovalDecision") and "'approved'" in ast.unparse(n))
-    assert made == {(DECIDE, "_resolve"), (RESUMED, "_asked_or_recorded")}
+    """Its status is written out wherever one is made; none is changed later, and only ``approved`` lets a step run."""
+    made = {
+        (name, status_of(node))
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if is_call(node, "ApprovalDecision")
+    }
+    assert made == {
+        (DECIDE, "'approved' if approved else 'rejected'"),
+        (DECIDE, "'pending'"),
+        (RESUMED, "'rejected'"),
+        (RESUMED, "'pending'"),
+        (RESUMED, "'approved'"),
+    }
+    approving = places(lambda n: is_call(n, "ApprovalDecision") and "'approved'" in ast.unparse(n))
+    assert approving == {(DECIDE, "_resolve"), (RESUMED, "_asked_or_recorded")}
     (recorded,) = [n for n in ast.walk(TREES[RESUMED]) if is_call(n, "ApprovalDecision", status="'approved'")]
     assert ast.unparse(recorded) == (
         "ApprovalDecision(status='approved', approvers=_verified(execution, request, recorded))"
     )
     assert places(lambda n: is_call(n, "recount")) == {(RESUMED, "_verified"), (GATES, "_fault")}
+    compared = [
+        ast.unparse(node)
+        for node in ast.walk(TREES[RESUMED])
+        if isinstance(node, ast.Compare) and "decision.status" in ast.unparse(node)
+    ]
+    words = [f"decision.status == {word!r}" for word in ("approved", "approved", "pending", "rejected")]
+    assert sorted(compared) == words
+    read = [node for node in ast.walk(TREES[RESUMED]) if ast.unparse(node) == "decision.status"]
+    assert len(read) == len(compared)
+    (settled,) = [n for n in ast.walk(TREES[RESUMED]) if isinstance(n, ast.FunctionDef) and n.name == "_settled"]
+    none = [ast.unparse(n.test) for n in settled.body if isinstance(n, ast.If) and "return None" in ast.unparse(n)]
+    assert none == ["decision.status == 'approved'"]
+    assert ast.unparse(settled.body[-1]) == "return _rejected(execution, decision)"
+
+
+def status_of(call: ast.Call) -> str:
+    """Return the status that a decision is made with, as it is written."""
+    return next((ast.unparse(one.value) for one in call.keywords if one.arg == "status"), "")
 
 
 def test_a_recount_behind_a_finished_step_only_refuses():
