@@ -10,10 +10,11 @@ from itertools import product
 import pytest
 from binding import acted, approve, bound_gert, kill_at, of, pending, resume
 from gertproc import Gert
+from msgspec.structs import replace
 from people import BOOK, TOOL, pair
 
 from gert_core.api import ApprovalRequest, ApprovalResponse
-from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess, recount
+from gert_core.approvals.checks import AnswerAssessment, AnswerResult, Approvals, Tally, assess, recount
 from gert_core.approvals.seals import SEAL, is_sealed, seal_of
 from gert_core.approvals.signing import sign_response
 from gert_core.governance.people import People, Person, parse_people
@@ -42,6 +43,7 @@ PERSONAL = {
     "identity": (None, SLACK | {"user": "U2"}, {"provider": "web", "tenant": "", "user": "alice"}),
     "when": (CREATED, "2026-03-01T11:00:00Z", "2026-03-01T12:30:01Z", "never"),
     "again": (False, True),
+    "changed": ((), (frozenset({"bob"}), frozenset({"alice"}))),
     "seal": ("own", None, "of another run"),
 }
 """What may be wrong with an answer that a person signed; the first of each is right."""
@@ -59,6 +61,24 @@ BRIDGED = {
     "seal": ("own", None),
 }
 """The same for an answer that a bridge signed for a person: by an identity that a policy gives to them."""
+
+
+UNSIGNED = {
+    "ticket": ("t-1", "t-2"),
+    "approved": (True, False),
+    "who": ("dora", "dora\u200b", " dora", "agent:dora", "shared", "olga", "alice"),
+    "identity": (None, SLACK, {"provider": "web", "tenant": "", "user": "dora"}),
+    "when": (CREATED, "2026-03-01T11:00:00Z", "2026-03-01T12:30:01Z"),
+    "written": (CREATED, "2026-03-01T12:30:01Z", "never"),
+    "required": (False, True),
+    "again": (False, True),
+    "changed": ((), (frozenset({"dora"}),)),
+}
+"""The same for somebody without keys, where everybody may approve; where signatures are required theirs is of the
+environment's key, which whoever resumes a run chooses."""
+PLAIN = POLICY | {
+    "people": POLICY["people"] | {"dora": {}, "dan": {"login": "shared"}, "dina": {"os": "shared"}},
+}
 
 
 def sign(message: bytes) -> str:
@@ -97,14 +117,29 @@ def answer(facts: dict, key: str | None) -> ApprovalResponse:
     return signed
 
 
+def counts_unsigned(facts: dict, response: ApprovalResponse, earlier: ApprovalResponse) -> bool:
+    """Return whether an answer counts for a request that everybody may approve."""
+    environ = {"GERT_APPROVAL_VERIFY_KEY": PAIRS["eve"][1]}
+    people, actors = parse_people([("the policy", PLAIN)]), frozenset({"ol", "root"})
+    known = Approvals(
+        actors=actors, changed_by=facts["changed"], schemes=SCHEMES, environ=environ, people=people, sign=sign
+    )
+    asked, tally = replace(request(), approvers=(), require_signed=facts["required"]), Tally()
+    if facts["again"]:
+        tally.add(earlier, AnswerAssessment(result=AnswerResult.COUNTED, person="dora"))
+    return assess(replace(response, written=facts["written"]), asked, known, tally=tally).result is AnswerResult.COUNTED
+
+
 def counts(facts: dict, response: ApprovalResponse, earlier: ApprovalResponse) -> tuple[bool, bool]:
     """Return whether an answer counts when it is fresh, and when it is read from the trace of a signed run."""
     people = parse_people([("the policy", {**POLICY, "personal_keys": facts.get("personal", False)})])
     actors = frozenset(facts.get("actors", ("ol", "root")))
-    known = Approvals(actors=actors, schemes=SCHEMES, environ={}, people=people, sign=sign)
+    known = Approvals(
+        actors=actors, changed_by=facts.get("changed", ()), schemes=SCHEMES, environ={}, people=people, sign=sign
+    )
     asked, tally = request(), Tally()
     if facts["again"]:
-        tally.add(earlier, assess(earlier, asked, known, tally=tally))
+        tally.add(earlier, assess(earlier, asked, replace(known, changed_by=()), tally=tally))
     fresh = assess(response, asked, known, tally=tally).result is AnswerResult.COUNTED
     recorded = [response, earlier] if facts["again"] else [response]
     data = [{**one.to_json(), "result": "counted"} for one in reversed(recorded)]
@@ -139,6 +174,17 @@ def test_an_answer_of_a_person_counts_only_without_any_fault():
         unsealed_only = facts["seal"] != "own" and all(facts[n] == good[n] for n in PERSONAL if n != "seal")
         assert fresh is (right or unsealed_only), facts
         assert recorded is right, facts
+        seen[right] += 1
+    assert seen[1] == 1
+    assert seen[0] > 500
+
+
+def test_an_answer_without_a_personal_key_counts_only_without_any_fault():
+    good = {name: axis[0] for name, axis in UNSIGNED.items()} | {"over": "h"}
+    seen = [0, 0]
+    for facts, right in combinations(UNSIGNED):
+        response = answer(facts | {"over": "h"}, "eve" if facts["required"] else None)
+        assert counts_unsigned(facts, response, answer(good, None)) is right, facts
         seen[right] += 1
     assert seen[1] == 1
     assert seen[0] > 500
