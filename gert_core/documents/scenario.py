@@ -162,6 +162,11 @@ def named_scenario(name: str, runbook: Path, *, base: Path | None = None) -> Sce
     return load_scenario(direct if direct.is_dir() else nested)
 
 
+def directory_name(directory: Path) -> str:
+    """Return the name of a directory, also of one that is given as ``.`` or ends in ``..``."""
+    return directory.name if directory.name not in ("", "..") else directory.resolve().name
+
+
 def load_scenario(directory: Path) -> Scenario:
     """Read a scenario and its test; raise ``DocumentError`` with diagnostics when either is invalid."""
     from gert_core.api.errors import DocumentError, UsageError
@@ -180,7 +185,7 @@ def load_scenario(directory: Path) -> Scenario:
         test_document = read_strictly(test_file, what="test", error=DocumentError)
         test = load_strictly(test_file, ExpectationModel, what="test", document=test_document, error=DocumentError)
     return Scenario(
-        name=directory.name,
+        name=directory_name(directory),
         directory=directory,
         model=model,
         document=document,
@@ -201,6 +206,7 @@ __all__ = [
     "ScenarioModel",
     "StepResponse",
     "ToolResponse",
+    "directory_name",
     "load_scenario",
     "pattern_of",
 ]

@@ -12,6 +12,7 @@ from gert_core.documents.load_tools import load_tool
 from gert_core.documents.lookup import SUFFIX
 from gert_core.documents.merge import tool_contract
 from gert_core.explain.example import example_step
+from gert_core.kit.files import is_text
 from gert_core.validation.domain.secrets import SecretNeed, tool_secrets
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def tool_entries(
     """Yield every tool that a runbook in ``base`` can list: its own and the project's, then those of packs, by name."""
     seen: set[str] = set()
     for folder in dict.fromkeys([base / HERE, *([project.tools_dir] if project is not None else [])]):
-        for file in sorted(folder.glob(f"*{SUFFIX}")):
+        for file in sorted(one for one in folder.glob(f"*{SUFFIX}") if is_text(one.name)):
             name = file.name.removesuffix(SUFFIX)
             if name not in seen:
                 seen.add(name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from gert_core.api import UsageError
+from gert_core.kit.files import is_text
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ class Catalogue:
         """Yield every YAML file below the root in a stable order; hidden directories and links to others are left out.
 
         So is the directory of the runs: what runs keep is not the project's. A link to a file is followed if that is
-        below the root too.
+        below the root too. What has a name that is not UTF-8 is left out: no run of it could be recorded.
         """
         runs = self._site.runs
         for folder, names, files in os.walk(self._site.root):
-            names[:] = sorted(name for name in names if not name.startswith(".") and Path(folder) / name != runs)
-            for name in sorted(files):
+            shown = (name for name in names if not name.startswith(".") and is_text(name))
+            names[:] = sorted(name for name in shown if Path(folder) / name != runs)
+            for name in sorted(filter(is_text, files)):
                 path = Path(folder) / name
                 if name.endswith(_SUFFIXES) and (not path.is_symlink() or self._is_below(path)):
                     yield path
@@ -102,7 +104,10 @@ class Catalogue:
                 ledger.settle(held, owner, "failed")  # so that others can claim it
 
     def _is_below(self, path: Path) -> bool:
-        return path.resolve().is_relative_to(self._site.root)
+        try:
+            return path.resolve().is_relative_to(self._site.root)
+        except (OSError, RuntimeError):  # the second: in Python before 3.13, a link that leads to itself
+            return False
 
 
 __all__ = ["Catalogue"]

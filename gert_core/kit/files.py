@@ -116,6 +116,15 @@ def write_named(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def is_text(name: str) -> bool:
+    """Return whether a name that the file system gave can be written: one with bytes that are not UTF-8 cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def read_file(path: Path, *, limit: int, owners: Owners | None = None) -> bytes | None:
     """Return the bytes of a regular file, ``None`` when there is none; see ``open_file``."""
     found = read_file_info(path, limit=limit, owners=owners)
@@ -247,6 +256,7 @@ __all__ = [
     "MIB",
     "UnreadableError",
     "decode_record",
+    "is_text",
     "lines",
     "list_names",
     "open_file",

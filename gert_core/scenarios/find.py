@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from gert_core.api.errors import GertError, UsageError
 from gert_core.documents.runbook import API_VERSION
-from gert_core.documents.scenario import RECORDED, SCENARIO_FILE, TEST_FILE, load_scenario
+from gert_core.documents.scenario import RECORDED, SCENARIO_FILE, TEST_FILE, directory_name, load_scenario
 from gert_core.documents.yaml import MAX_BYTES
 from gert_core.kit.files import read_named
 
@@ -112,7 +112,7 @@ def runbook_of_scenario(directory: Path, scenario: Scenario) -> Path | None:
     """Return the runbook of a scenario: the one that it names, else the one whose scenarios it is among."""
     if scenario.model.runbook is not None:
         return Path(os.path.normpath(directory / scenario.model.runbook))
-    stem = directory.absolute().parent
+    stem = Path(os.path.abspath(directory)).parent  # noqa: PTH100 - `..` is left out, links are not followed
     if stem.parent.name != DIRECTORY:
         return None
     beside = [stem.parent.parent / f"{stem.name}{suffix}" for suffix in _SUFFIXES]
@@ -172,13 +172,11 @@ def candidates_for(runbook: Path, found: FoundRunbooks) -> list[ScenarioCandidat
 
 
 def _read(directory: Path) -> ScenarioCandidate:
-    name = directory.name
     try:
-        if name in ("", ".."):
-            name = directory.resolve().name
-        return ScenarioCandidate(name=name, directory=directory, scenario=load_scenario(directory))
+        scenario = load_scenario(directory)
+        return ScenarioCandidate(name=scenario.name, directory=directory, scenario=scenario)
     except GertError as problem:
-        return ScenarioCandidate(name=directory.name, directory=directory, problem=problem)
+        return ScenarioCandidate(name=directory_name(directory), directory=directory, problem=problem)
 
 
 __all__ = [

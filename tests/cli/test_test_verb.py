@@ -181,6 +181,15 @@ def test_the_projects_policies_count(book, capsys):
     assert run_json(capsys, book)[0] == 0
 
 
+def test_a_scenario_has_its_name_however_it_is_given_and_a_link_to_itself_is_none(book, capsys, monkeypatch):
+    write_scenario(book, "good", says("less"), GOOD)
+    Path("scenarios/book/loop").symlink_to("loop")
+    assert statuses(run_json(capsys, book)[1]) == {"good": "passed"}
+    monkeypatch.chdir("scenarios/book/good")
+    assert statuses(run_json(capsys, ".")[1]) == {"good": "passed"}
+    assert statuses(run_json(capsys, "../good/.")[1]) == {"good": "passed"}
+
+
 def test_broken_documents_are_errors_of_their_scenarios_only(book, capsys):
     write_scenario(book, "good", says("less"), GOOD)
     write_scenario(book, "typo", "tool_respones: {}", GOOD)

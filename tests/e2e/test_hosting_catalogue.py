@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 
 import pytest
@@ -40,6 +41,17 @@ def test_runbooks_are_found_by_their_head_below_the_root_only(lab, tmp_path_fact
     host = lab.host()
     assert [path.name for path in host.runbooks()] == ["book.yaml", "inside.yaml"]
     assert lab.path("gert-project.yaml") in list(host.documents())
+
+
+def test_links_to_themselves_and_names_that_are_not_text_are_left_out(lab):
+    lab.book(FIX, tools="change")
+    text = lab.path("book.yaml").read_text()
+    lab.path("loop.yaml").symlink_to("loop.yaml")
+    for name in (b"odd\xff.yaml", b"folder\xff/book.yaml", b"tools/odd\xff.tool.yaml"):
+        lab.write(os.fsdecode(name), text)
+    host = lab.host()
+    assert [path.name for path in host.runbooks()] == ["book.yaml"]
+    assert all(entry.name.isprintable() for entry in host.tools())
 
 
 def test_tools_and_schemas_are_those_of_the_commands(lab):

@@ -111,6 +111,40 @@ def test_a_signed_run_goes_on_with_its_own_signer_only(gert):
     assert resume(gert, run, **KEY).document["status"] == "completed"
 
 
+@pytest.mark.parametrize("by", ["signed", "project", "nothing"])
+def test_a_policy_of_the_command_line_stays_in_a_signed_trace(gert, by):
+    keys = KEY if by == "signed" else {}
+    rule = "{ effects: [network], action: require-approval }"
+    policy = "apiVersion: policy/v0\nmeta: { name: strict }\nrules: [RULE]\n".replace("RULE", rule)
+    (gert.root / "strict.yaml").write_text(policy)
+    (gert.root / "book.yaml").write_text(BOOK.replace(f", governance: {{ rules: [{rule}] }}", ""))
+    if by == "project":
+        (gert.root / "policies").mkdir()
+        (gert.root / "policies" / "own.policy.yaml").write_text(policy.replace("strict", "own"))
+        (gert.root / "gert-project.yaml").write_text("policies: [policies/own.policy.yaml]\n")
+    words = ("exec", "book.yaml", "--approval", "inbox", "--json")
+    run = gert.root / "runs" / gert(*words, "--policy", "strict.yaml", **keys).document["run_id"]
+    without = gert.root / "runs" / gert(*words, **keys).document["run_id"]
+    (gert.root / "done").unlink(missing_ok=True)
+    events, others = (
+        [json.loads(line) for line in (one / "trace.jsonl").read_text().splitlines()] for one in (run, without)
+    )
+    assert [event["type"] for event in events][-1] == "run_suspended"
+    events[0]["data"] |= {name: value for name, value in others[0]["data"].items() if "polic" in name}
+    signature = events[-1]["data"].pop("signature", None)
+    events[-1]["data"].pop("chain_hash")
+    kept = [events[0], events[-1]]  # the ticket was never asked for
+    (run / "trace.jsonl").write_text(chain(kept, sign=None if signature is None else lambda _: signature))
+    shutil.rmtree(run / "tickets")
+    (run / "state.json").unlink(missing_ok=True)
+    said = resume(gert, run, **keys)
+    assert (gert.root / "done").exists() == (by == "nothing"), said.all
+    if by == "signed":
+        assert said.document["error"]["kind"] == "trace_altered"
+    elif by == "project":
+        assert said.document["status"] == "approval_pending"
+
+
 @pytest.mark.parametrize("fingerprint", ["recorded", "of 0.1", "forged"])
 @pytest.mark.parametrize("algorithm", ["hmac-sha256", "ed25519"])
 def test_another_key_under_the_same_id_is_another_signer(gert, algorithm, fingerprint):
