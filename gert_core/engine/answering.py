@@ -15,7 +15,7 @@ from gert_core.governance.people import id_fault, is_agent
 from gert_core.kit.answers import DECLINED, answer_fault, declined
 from gert_core.kit.display import readable_key
 from gert_core.kit.files import UnreadableError
-from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, question_digest
+from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, blob_name, question_digest
 from gert_core.runs.attachments import copy_file
 from gert_core.runs.cache import load_state
 from gert_core.runs.moved import refuse_moved
@@ -103,7 +103,7 @@ def answer(
     refuse_secret(masker, "name", by, flag="--as")
     for question, text in wanted:
         _check(asked, question, text, masker)
-    return [_store(asked, question, text, by=by, masker=masker) for question, text in wanted]
+    return _store(asked, wanted, by=by, masker=masker)
 
 
 def _question(asked: OpenQuestions, name: str) -> dict[str, Any]:
@@ -138,11 +138,34 @@ def _check(asked: OpenQuestions, question: Mapping[str, Any], text: str, masker:
         raise UsageError(message, kind=ErrorKind.ANSWER_INVALID)
 
 
-def _store(asked: OpenQuestions, question: Mapping[str, Any], text: str, *, by: str, masker: Masker) -> StoredAnswer:
-    kind, reason = str(question.get("kind")), declined(str(question.get("kind")), text)
-    upload = _upload(asked.run, text, masker) if kind == "attachment" and reason is None else None
-    value = text if upload is None else upload
-    stored = StoredAnswer(
+def _store(
+    asked: OpenQuestions, wanted: list[tuple[dict[str, Any], str]], *, by: str, masker: Masker
+) -> list[StoredAnswer]:
+    """Store answers, after all files that are among them; what fails takes back what was stored before it."""
+    run, written, answers = asked.run, list[str](), list[StoredAnswer]()
+    try:
+        for question, text in wanted:
+            value, reason = text, declined(str(question.get("kind")), text)
+            if question.get("kind") == "attachment" and reason is None:
+                value = _upload(run, text, masker)
+                written.append(f"{UPLOADS}/{value}")
+            answers.append(_stored(asked, question, value, reason, by=by, masker=masker))
+        for one in answers:
+            _put(asked, one)
+            written.append(blob_name(one.seq))
+    except BaseException:
+        if run.holder() is None:  # a run that was resumed meanwhile uses them
+            for name in reversed(written):
+                run.delete(name)
+        raise
+    asked.given.update((one.name, one) for one in answers)
+    return answers
+
+
+def _stored(
+    asked: OpenQuestions, question: Mapping[str, Any], value: str, reason: str | None, *, by: str, masker: Masker
+) -> StoredAnswer:
+    return StoredAnswer(
         run_id=asked.run.run_id,
         step_key=asked.key,
         name=str(question["name"]),
@@ -153,14 +176,13 @@ def _store(asked: OpenQuestions, question: Mapping[str, Any], text: str, *, by: 
         at=timestamp(datetime.now(UTC)),
         declined=None if reason is None else str(masker.mask(reason or DECLINED)),
     )
+
+
+def _put(asked: OpenQuestions, one: StoredAnswer) -> None:
     try:
-        AnswerStore(asked.run).put(stored)
+        AnswerStore(asked.run).put(one)
     except StoreError:  # another person was faster
-        if upload is not None:
-            asked.run.delete(f"{UPLOADS}/{upload}")
-        raise _duplicate(asked, stored.name) from None
-    asked.given[stored.name] = stored
-    return stored
+        raise _duplicate(asked, one.name) from None
 
 
 def _upload(run: StoredRun, text: str, masker: Masker) -> str:

@@ -35,6 +35,14 @@ def encode(value: object) -> str:
         raise ValueError(str(error)) from None
 
 
+def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the fields of an object; raise ``ValueError`` when a name occurs twice (``object_pairs_hook``)."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return value
+
+
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
@@ -64,4 +72,4 @@ def _whole(value: object) -> object:
     return value
 
 
-__all__ = ["DEPTH", "decode", "encode"]
+__all__ = ["DEPTH", "decode", "encode", "unique"]

@@ -50,6 +50,11 @@ def question_digest(question: Mapping[str, object]) -> str:
     return "sha256:" + sha256(json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def blob_name(seq: int) -> str:
+    """Return the name of the blob with the answer to the question with this number."""
+    return f"{FOLDER}/{seq}.json"
+
+
 def _fault_of(name: str) -> str | None:
     """Return why a name is not that of a person who answers; ``gert answer`` stores no such answer."""
     from gert_core.governance.people import id_fault, is_agent
@@ -70,7 +75,7 @@ class AnswerStore:
 
     def find(self, seq: int) -> StoredAnswer | None:
         """Return the answer to the question with this number; raise ``UnreadableError`` when it is damaged."""
-        name = f"{FOLDER}/{seq}.json"
+        name = blob_name(seq)
         where = self._run.where(name)
         found = self._run.blob(name, limit=LIMIT)
         if found is None:
@@ -98,7 +103,7 @@ class AnswerStore:
 
     def put(self, answer: StoredAnswer) -> None:
         """Store an answer durably; raise ``StoreError`` of kind ``blob_exists`` when the question has one."""
-        name = f"{FOLDER}/{answer.seq}.json"
+        name = blob_name(answer.seq)
         text = json.dumps(to_builtins(answer), ensure_ascii=False, indent=2)
         try:
             self._run.put(name, text.encode("utf-8", "surrogatepass") + b"\n", new=True)
@@ -119,4 +124,4 @@ def answered(run: StoredRun, questions: Iterable[Mapping[str, Any]]) -> dict[int
     return found
 
 
-__all__ = ["FOLDER", "UPLOADS", "AnswerStore", "StoredAnswer", "answered", "question_digest"]
+__all__ = ["FOLDER", "UPLOADS", "AnswerStore", "StoredAnswer", "answered", "blob_name", "question_digest"]

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from gert_core.kit.wire import unique
 from gert_core.trace.events import SEAL_FIELDS
 
 _SEAL: Final = re.compile(
@@ -51,7 +52,7 @@ def read_seal(body: bytes, number: int) -> Seal:
         raise AlteredError(number, f"event {number} does not match its chain_hash")
     signature = match.group(2).decode() if match.group(2) else None
     try:
-        raw = json.loads(body, object_pairs_hook=_unique)
+        raw = json.loads(body, object_pairs_hook=unique)
         data = raw["data"]
         names = list(data)
         order = tuple(name for name in _ENVELOPE if name in raw)
@@ -69,13 +70,6 @@ def read_seal(body: bytes, number: int) -> Seal:
         algorithm=str(data["signature_alg"]) if signature else None,
         key_id=str(data["signing_key_id"]) if signature else None,
     )
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("duplicate key")
-    return value
 
 
 __all__ = ["AlteredError", "Seal", "read_seal", "seal_matches"]

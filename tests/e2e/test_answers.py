@@ -209,6 +209,55 @@ def test_a_file_is_copied_when_it_is_given(shell):
     assert (shell.root / "runs" / run / "attachments" / "rack.png").read_text() == "picture"
 
 
+FILES = """
+- id: m
+  type: manual
+  instructions: x
+  required_evidence:
+    - { kind: text, name: cause }
+    - { kind: attachment, name: photo }
+    - { kind: attachment, name: log }
+"""
+
+
+def kept(shell: Shell) -> list[str]:
+    """Return the names of the answers and files that wait for a run."""
+    return sorted(file.name for kind in ("answers", "uploads") for file in shell.root.glob(f"runs/*/{kind}/*"))
+
+
+@pytest.mark.parametrize("given", ["/proc/self/environ", "token.txt"])
+def test_a_file_that_is_refused_stores_none_of_the_answers(shell, given):
+    shell.environ["TOKEN"] = "hunter2-value"
+    run = suspended(shell, FILES, meta="secrets: [{ env: TOKEN }]")
+    shell.write("token.txt", "hunter2-value")
+    shell.write("rack.png", "picture")
+    error = failure(shell, "answer", run, "m", "cause=tpyo", "photo=rack.png", f"log={given}", code=2)
+    assert error["kind"] == "attachment"
+    assert kept(shell) == []
+    shell.gert("answer", run, "m", "cause=typo", "photo=rack.png", "log=rack.png")
+    shell.json("resume", run)
+    (complete,) = [e for e in shell.events("step_complete") if e["step_key"] == "m"]
+    assert complete["data"]["outputs"]["cause"] == "typo"
+    assert complete["data"]["outputs"]["photo"]["name"] == "rack.png"
+
+
+def test_of_answers_that_come_too_late_for_one_question_none_is_stored(shell):
+    run = suspended(shell, FILES)
+    shell.write("rack.png", "picture")
+    typing = subprocess.Popen(
+        shell.command("answer", run, "m"), stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, cwd=shell.root, env=shell.environ,
+    )  # fmt: skip
+    assert typing.stderr is not None
+    assert typing.stderr.readline()  # it knows what is open, and asks
+    shell.gert("answer", run, "m", "log=rack.png", "--as", "alice")
+    before = kept(shell)
+    _, said = typing.communicate("dust\nrack.png\nrack.png\n", timeout=20)
+    assert "log of step m was answered already" in said
+    assert typing.returncode == 1
+    assert kept(shell) == before
+
+
 def test_questions_of_branches_and_an_approval_beside_them_are_all_listed(shell):
     shell.book(BOTH)
     args = ("exec", "book.yaml", "--approval", "inbox", "--questions", "suspend", "--pending-exit-code", "9")

@@ -265,6 +265,28 @@ def test_fields_of_other_types_or_names(project, asked, change):
     untouched(project)
 
 
+def twice(ticket, more):
+    """Return an answer as bytes, with what stands in it a second time."""
+    return json.dumps(answer(ticket, approved=False)).removesuffix("}").encode() + b", " + more + b"}"
+
+
+TWICE = [
+    b'"approved": true',
+    b'"approved": false',
+    b'"\\u0061pproved": true',
+    b'"approver_id": "bob@corp"',
+    b'"identity": {"provider": "http", "user": "olga@corp", "user": "alice@corp"}',
+]
+
+
+@pytest.mark.parametrize("more", TWICE)
+def test_a_field_that_is_given_twice(project, asked, more):
+    body = twice(project.ticket(), more)
+    status, said = post(asked["callback"]["url"], body, by_service(body))
+    assert (status, said["error"]["message"]) == (400, "it is not an ApprovalResponse, or has a field twice")
+    untouched(project)
+
+
 def test_the_identity_in_an_answer_is_not_believed(project, asked):
     document = answer(project.ticket(), "nobody@corp", identity={"provider": "http", "user": "alice@corp"})
     assert post(asked["callback"]["url"], document, by_service(document))[0] == 403
@@ -337,6 +359,15 @@ def test_what_cannot_be_fetched_is_said_and_the_ticket_stays_open(polled, servic
     assert "Approval pending" in done.stdout
     assert "cannot be fetched" in done.stderr
     assert not polled.changed()
+
+
+def test_what_is_fetched_has_no_field_twice(polled, service):
+    service.answers = [fetched(404)]
+    polled.run = polled.execute()
+    one = twice(polled.ticket(), b'"approved": true')
+    for body in (one, b"[" + one + b"]"):
+        service.answers = [fetched((200, {"body": body}))]
+        untouched(polled)
 
 
 def test_fetched_answers_count_with_the_persons_signature_only_where_that_is_wanted(polled, service):

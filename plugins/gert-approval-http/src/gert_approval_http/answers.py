@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -11,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gert_core.api import ApprovalResponse
+from gert_core.kit.wire import unique
 
 LARGEST: Final = 64 * 1024
 _REASON: Final = 2_000
@@ -61,9 +63,10 @@ def _decoded(body: bytes, kind: Any) -> Any:
     if len(body) > LARGEST:
         raise NoResponseError(f"it has more than {LARGEST} bytes")
     try:
+        json.loads(body, object_pairs_hook=unique)  # of a field that is given twice, readers take different ones
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise NoResponseError("it is not an ApprovalResponse") from None
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise NoResponseError("it is not an ApprovalResponse, or has a field twice") from None
 
 
 def _response(given: _Given, raw: bytes, ticket_id: str) -> ApprovalResponse:
