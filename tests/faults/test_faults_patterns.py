@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
+from threading import Timer
 
 import pytest
 from shell import Shell, chain_is_whole
@@ -110,8 +111,11 @@ def test_a_signal_ends_gert_between_and_inside_long_searches(shell, number, code
     )
     running = shell.start("exec", "book.yaml")
     assert running.stderr is not None
+    watch = Timer(30, running.kill)  # a search that never ends fails the test, and does not hold it up
+    watch.start()
     while "search[1]" not in running.stderr.readline():
         assert running.poll() is None
+    watch.cancel()
     time.sleep(0.3)
     began = time.monotonic()
     running.send_signal(number)
