@@ -218,3 +218,22 @@ def test_a_sync_is_durable_and_a_write_does_not_wait(opened, url, server):
     assert any(early), "what need not be durable is not waited for"
     assert len(asked) == 40, "each is one statement, which is a transaction of its own"
     sink.close()
+
+
+def test_store_pg_a_view_that_never_ends_is_given_up(opened, url):
+    write_run(opened(), "r1")
+    with psycopg.connect(url, autocommit=True) as connection:
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("0",)
+        connection.execute("ALTER TABLE gert_runs RENAME TO kept")
+        connection.execute("CREATE VIEW gert_runs AS SELECT kept.* FROM kept, pg_sleep(3600)")
+    began = time.monotonic()
+    with pytest.raises(StoreError) as stopped:
+        list(opened(f"{url}%20-cstatement_timeout%3D1s").runs(RunQuery()))
+    assert time.monotonic() - began < 20
+    assert "a statement took too long" in stopped.value.message
+    assert "statement_timeout" in str(stopped.value.hint)
+
+
+def test_store_pg_statements_have_a_minute_unless_the_address_says_otherwise(opened, url):
+    for address, longest in ((url, "1min"), (f"{url}%20-cstatement_timeout%3D5min", "5min")):
+        assert opened(address).database.read("SHOW statement_timeout") == [(longest,)]

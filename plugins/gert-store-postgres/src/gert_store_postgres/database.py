@@ -40,6 +40,8 @@ _SETTINGS: Final[Mapping[str, str | int]] = {
     "tcp_user_timeout": 20_000,
 }
 """What an address may say otherwise; a server that is gone is noticed well before a lease ends."""
+_LONGEST: Final = "-c statement_timeout=60s"
+"""What the options of an address may say otherwise: no view or trigger among the tables holds a command up for ever."""
 _ADD: Final = """
 WITH held AS (SELECT 1 FROM gert_leases WHERE run_id = %s AND fence = %s FOR SHARE),
 moved AS (UPDATE gert_runs SET {what} WHERE run_id = %s AND last_seq = %s AND EXISTS (SELECT 1 FROM held)
@@ -250,7 +252,7 @@ class PostgresDatabase(Database):
         try:
             known = conninfo_to_dict(self._address)
             _refuse_words_as_port(known)
-            options = f"{known.get('options') or ''} -c synchronous_commit=off {self._options}".strip()
+            options = f"{_LONGEST} {known.get('options') or ''} -c synchronous_commit=off {self._options}".strip()
             settings = {**_SETTINGS, **known, "options": options}
             made = psycopg.connect(autocommit=True, **settings)  # type: ignore[arg-type]
         except psycopg.ProgrammingError:

@@ -17,6 +17,10 @@ _WHY: Final = {
     "53100": ("the disk of the server is full", "free disk space there, then resume the run"),
     "25006": ("the database is read-only", "name the server that writes, not a copy of it"),
     "42501": ("this user may not read or write the tables", "grant the user of the address the rights on the tables"),
+    "57014": (
+        "a statement took too long, or an administrator ended it",
+        "look what the server is busy with; `options=-cstatement_timeout=5min` in the address allows more time",
+    ),
     "53300": ("the server has too many connections", "raise max_connections, or let fewer runs use it at once"),
 }
 
