@@ -138,6 +138,44 @@ def test_a_person_starts_a_run_that_is_theirs(lab):
     assert lab.path("changed").read_text() == "tape\n"
 
 
+def test_a_login_that_no_policy_knows_does_nothing_under_its_own_name(lab):
+    lab.gated(policy(exclude_actor=True))
+    ticket = lab.pending("--as", "olga")
+    lab.write("ask.yaml", lab.path("book.yaml").read_text())
+    lab.book(ASK)
+    lab.gert("exec", "book.yaml", "--questions", "suspend", code=None)
+    (asking,) = (one for one in lab.json("runs", "list")["runs"] if one["status"] == "answer_pending")
+    page = f"/runs/{asking['run_id']}/answer/look"
+    with lab.web(*BEHIND, "--start", "--resume", PS=PROXY_SECRET) as server:
+        for user in ("bob", "olga", "ALICE@CORP", "eve@corp", "agent:boss"):
+            stranger = proxied(server, user)
+            hidden = stranger.form(f"/tickets/{ticket}")  # looking is not refused
+            run = hidden | {"runbook": "ask.yaml", "input:what": "x"}
+            for path, fields in (
+                ("/start", run | {"mode": "real"}),
+                ("/start", run | {"mode": "dry-run"}),
+                (page, hidden | {"answer:order": "4711"}),
+                (page, hidden | {"decision": "decline", "reason": "no"}),
+                (f"/tickets/{ticket}/comment", hidden | {"text": "fine by me"}),
+                (f"/runs/{asking['run_id']}/resume", hidden),
+            ):
+                refused = stranger.submit(path, fields)
+                assert refused.status_code == 403, (user, path, refused.text)
+                assert "No policy says who login" in refused.text
+            assert stranger.get("/start").status_code == 403
+        assert len(lab.json("runs", "list")["runs"]) == 2
+        alice = proxied(server, "alice@corp")
+        hidden = alice.form(f"/tickets/{ticket}")
+        assert "The run is yours: alice." in alice.get("/start?runbook=ask.yaml").text
+        assert alice.submit(f"/tickets/{ticket}/comment", hidden | {"text": "looks right"}).status_code == 303
+        said = hidden | {"answer:order": "4711", "answer:seen": "sent", "item:seen": ["1", "2"]}
+        assert alice.submit(page, said).status_code == 303
+        ended(lab)
+    assert {one["data"]["by"] for one in lab.events("question_answered")} == {"alice"}
+    (comment,) = lab.json("approvals", "show", ticket)["comments"]
+    assert comment["by"] == "alice"
+
+
 def test_no_tool_is_given_the_secrets_of_the_server(lab):
     lab.program("tell", "env | sort > told; echo done")
     lab.tool("tell", '["tell"]', contract="{ effects: [network], writes: [service] }")

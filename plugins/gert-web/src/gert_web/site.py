@@ -8,6 +8,7 @@ from msgspec import Struct
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gert_web.forms import FIELD
+from gert_web.problems import PageError
 from gert_web.rendering import environment
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from gert_web.live import LiveRuns
     from gert_web.people import Doorman, Visitor
     from gert_web.personal import LinkDoorman
-    from gert_web.problems import PageError
     from gert_web.resuming import Resuming
 
 
@@ -94,6 +94,19 @@ class PageVisit(Struct, frozen=True, kw_only=True):
     def query(self, name: str) -> str:
         """Return what stands behind the question mark, empty when it is missing."""
         return self.request.query_params.get(name, "")
+
+    def actor(self) -> str:
+        """Return under which name it is recorded what this person does: that of policies, never one that is only sent.
+
+        Raise ``PageError`` where no policy says who it is: a login may be spelled like the id of another person.
+        """
+        identity = self.person.identity
+        found = self.person.name if identity is None else self.host.person_of(identity)
+        if found is None:
+            hint = "Ask for a `people` entry with this `login` in a policy of the project; letters count as they are."
+            told = f"No policy says who login {self.person.name!r} is: you may look, and no more."
+            raise PageError(403, told, hint=hint)
+        return found
 
     def page(self, template: str, /, *, code: int = 200, **values: Any) -> Response:
         """Return a page for this person, whose forms it can send."""

@@ -34,12 +34,12 @@ def send(visit: PageVisit) -> Response:
         reason = visit.fields["reason"].strip()
         if not reason:
             raise PageError(422, "Say why you decline; it is the reason for which the step fails.")
-        visit.host.answer(run_id, key, {}, by=visit.person.name, reject=reason)
+        visit.host.answer(run_id, key, {}, by=visit.actor(), reject=reason)
     else:
         values = _values(visit, _asked(visit, run_id, key))
         if not values:
             raise PageError(422, "The form has no answer.", hint="Go back, and answer at least one question.")
-        visit.host.answer(run_id, key, values, by=visit.person.name)
+        visit.host.answer(run_id, key, values, by=visit.actor())
     visit.site.resume.soon(run_id)
     return visit.go(f"/runs/{run_id}")
 

@@ -78,6 +78,7 @@ def resume(visit: PageVisit) -> Response:
     """Resume a run that only waits for that; without ``--resume`` the page shows the command."""
     if not visit.site.wanted.resume:
         raise PageError(403, "This server resumes no runs.", hint="It was started without --resume.")
+    visit.actor()
     view = visit.host.run(visit.word("run"))
     if not _plain_resume(view):
         raise PageError(409, "This run cannot simply be resumed.", hint="Its page shows what can be done.")

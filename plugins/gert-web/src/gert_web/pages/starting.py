@@ -20,17 +20,20 @@ _INPUT: Final = "input:"
 
 
 def books(visit: PageVisit) -> Response:
-    """Show the runbooks of the project, or the form of one."""
+    """Show the runbooks of the project, or the form of one, to somebody whom runs can be attributed to."""
+    actor = visit.actor()
     wanted = visit.query("runbook")
     names = _names(visit)
     if not wanted:
-        return visit.page("start.html", books=sorted(names), chosen=None, fields=[], modes=MODES)
+        return visit.page("start.html", books=sorted(names), chosen=None, fields=[], modes=MODES, actor=actor)
     path = _chosen(names, wanted)
-    return visit.page("start.html", books=[], chosen=wanted, fields=input_fields(visit.host, path), modes=MODES)
+    fields = input_fields(visit.host, path)
+    return visit.page("start.html", books=[], chosen=wanted, fields=fields, modes=MODES, actor=actor)
 
 
 def start(visit: PageVisit) -> Response:
     """Start a run, and go to its page."""
+    actor = visit.actor()
     path = _chosen(_names(visit), visit.fields["runbook"])
     mode = visit.fields["mode"]
     if mode not in MODES:
@@ -46,18 +49,12 @@ def start(visit: PageVisit) -> Response:
         mode=mode,
         approval=visit.host.suspending_approval,
         questions="suspend",
-        actor=_actor(visit),
+        actor=actor,
     )
     if mode != "real":
         result = run.wait(60.0)
         return visit.page("dry.html", name=visit.fields["runbook"], result=result)
     return visit.go(f"/runs/{quote(run.run_id, safe='')}")
-
-
-def _actor(visit: PageVisit) -> str:
-    """Return who the run is attributed to: the person as policies call them."""
-    identity = visit.person.identity
-    return visit.person.name if identity is None else visit.host.person_of(identity) or visit.person.name
 
 
 def _names(visit: PageVisit) -> dict[str, Path]:

@@ -46,7 +46,7 @@ def decide(visit: PageVisit) -> Response:
 def comment(visit: PageVisit) -> Response:
     """Ask or say something about a ticket."""
     ticket_id = visit.word("ticket")
-    visit.host.comment(ticket_id, visit.fields["text"].strip(), by=visit.person.name)
+    visit.host.comment(ticket_id, visit.fields["text"].strip(), by=visit.actor())
     return visit.go(f"/tickets/{ticket_id}#comments")
 
 
