@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -157,6 +158,7 @@ def deny(run: Run, denial: Restricted, frame: Frame) -> Signal | None:
     inside = Frame(layer=run.variables(), prefix=denial.prefix, deadline=frame.deadline, depth=denial.depth)
     key = inside.open_key(denial.step.id)
     execution = StepExecution(run, run.facts.compiled.step(denial.step), inside, key=key, layer=inside.layer)
+    execution.began = time.perf_counter()
     run.services.progress.warn(f"step {key} is certainly denied, so no step is run", step=execution.info)
     done = execution.govern(denial.category)
     assert done is not None  # noqa: S101 - the same policies decide about the same contract

@@ -38,6 +38,8 @@ def denied(shell, key="drop"):
     assert types == ["run_start", "contract_evaluated", "governance_decision", "step_complete", "run_complete"]
     (decision,) = shell.events("governance_decision")
     assert (decision["step_key"], decision["data"]["decision"]) == (key, "deny")
+    (ended,) = shell.events("step_complete")
+    assert float(ended["data"]["duration"].removesuffix("s")) < 10  # not the time since the machine was started
     return result
 
 
