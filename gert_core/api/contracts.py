@@ -71,7 +71,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     @property
     def secret_outputs(self) -> tuple[str, ...]:
         """The outputs whose values are masked everywhere."""
-        return tuple([name for name, param in self.outputs.items() if param.secret])
+        return tuple([name for name, param in self.outputs.items() if param.secret]) if self.outputs else ()
 
     @staticmethod
     def union(contracts: Iterable[Contract]) -> Contract:

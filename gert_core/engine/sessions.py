@@ -43,6 +43,10 @@ class Sessions:
                 self._open[name] = open()
             return cast("Peer", self._open[name])
 
+    def find(self, name: str) -> Closable | None:
+        """Return the peer called ``name`` if it is open."""
+        return self._open.get(name)
+
     def is_current(self, name: str, program: Program) -> bool:
         """Return whether a peer, if it is open, was started from the program as it is now."""
         return name not in self._open or self._programs.get(name) == program_identity(program())

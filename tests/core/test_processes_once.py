@@ -76,6 +76,23 @@ def written_pid(path: Path) -> int:
     raise AssertionError(f"nothing wrote {path.name}")
 
 
+def test_a_file_that_took_the_number_of_the_null_device_is_no_input(stop, tmp_path):
+    """A host that closes descriptors which are not its own gives no program a file of its own to read."""
+    assert run("cat", stop=stop).stdout == ""
+    null = [fd for fd, _, _ in spawn._null]
+    assert len(null) == 1
+    os.close(null[0])
+    (tmp_path / "private").write_text("private")
+    mine = os.open(tmp_path / "private", os.O_RDONLY)
+    os.dup2(mine, null[0])
+    try:
+        assert run("cat", stop=stop).stdout == ""
+        assert os.read(null[0], 100) == b"private", "it is still the host's"
+    finally:
+        os.close(mine)
+        os.close(null[0])
+
+
 @pytest.mark.usefixtures("start")
 class TestWhatAProgramGets:
     def test_streams_and_exit_code_come_back_apart(self, stop):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
@@ -168,18 +168,28 @@ def _prepare_call(
     key = facts.idempotency_key(execution.key, execution.calls)
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
-    started = tool.tool.meta.binary or next(iter(rendered.argv), None)
-
-    def program() -> str | None:
-        cwd = tool.cwd or facts.cwd
-        return None if started is None else find_program(started, {**facts.environ, **rendered.env}, cwd)
-
+    name = f"tool:{facts.document}:{tool.name}"
     if execution.decision is not None and execution.decision.needs_approval:
         from gert_core.engine.steps.called_tools import check_called  # runs without approvals do not need it
 
         check_called(execution, tool, rendered)
-    name = _session_name(execution, f"tool:{facts.document}:{tool.name}", program)
+    elif (found := sessions.find(name)) is not None:
+        return cast("ToolSession", found), rendered, inputs
+    started = tool.tool.meta.binary or next(iter(rendered.argv), None)
+    program = _program_finder(execution, started, tool.cwd or facts.cwd, rendered.env)
+    name = _session_name(execution, name, program)
     return sessions.get(name, lambda: open_transport(execution, tool), program), rendered, inputs
+
+
+def _program_finder(
+    execution: StepExecution, started: str | None, cwd: str | None, environ: Mapping[str, str]
+) -> Program:
+    """Return a function that finds the file of the program that a tool is started from."""
+
+    def program() -> str | None:
+        return None if started is None else find_program(started, {**execution.facts.environ, **environ}, cwd)
+
+    return program
 
 
 def _session_name(execution: StepExecution, name: str, program: Program) -> str:

@@ -52,7 +52,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, object], *, fail
     turn any violation into an error of the step.
     """
     compiled, contract = execution.compiled, execution.contract
-    if any(isinstance(value, Symbol) for value in outputs.values()):
+    if outputs and any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
     params = contract.outputs if compiled.external else _declared(execution)
     where = "in contract.outputs" if compiled.external else f"by step type {compiled.type.name}"

@@ -142,7 +142,7 @@ class _Watch:
         if self.stdin >= 0:
             poll.register(self.stdin, select.POLLOUT)
         while True:
-            for fd, _ in poll.poll(self._timeout(pidfd)):
+            for fd, what in poll.poll(self._timeout(pidfd)):
                 if fd == pidfd:
                     self.ended = True
                     poll.unregister(fd)
@@ -150,7 +150,7 @@ class _Watch:
                     poll.unregister(fd)
                     if self.stage == _RUNNING:
                         self.end(ErrorKind.CANCELLED)
-                elif not (self.read(fd) if fd in streams else self.feed()):
+                elif not (self.read(fd, empty=what == select.POLLHUP) if fd in streams else self.feed()):
                     poll.unregister(fd)
             if self.spooled_from is not None and monotonic() >= self.spooled_from:
                 self.begin_spool()
@@ -163,9 +163,12 @@ class _Watch:
             elif self.until is not None and monotonic() >= self.until and not self.escalate():
                 return
 
-    def read(self, fd: int) -> bool:
-        """Read what is available; past the limit nothing more is kept. Return False when the stream is closed."""
-        data = os.read(fd, _CHUNK)
+    def read(self, fd: int, *, empty: bool) -> bool:
+        """Read what is available; past the limit nothing more is kept. Return False when the stream is closed.
+
+        ``empty``: every writer has closed it, and there is nothing left to read.
+        """
+        data = b"" if empty else os.read(fd, _CHUNK)
         if data:
             self.size += len(data)
             if self.size <= self.limit:

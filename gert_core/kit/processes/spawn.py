@@ -82,10 +82,11 @@ _DEFAULTS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 def _spawn_alone(
     path: str, argv: Sequence[str], environ: Mapping[str, str], stdin: int | None, stdout: int, stderr: int
 ) -> int | None:
-    if min(stdout, stderr, 3 if stdin is None else stdin) < 3:  # not where the child's own go
+    source = _empty_input() if stdin is None else stdin
+    if min(source, stdout, stderr) < 3:  # not where the child's own go
         return None
     actions: list[tuple[Any, ...]] = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
+        (os.POSIX_SPAWN_DUP2, source, 0),
         (os.POSIX_SPAWN_DUP2, stdout, 1),
         (os.POSIX_SPAWN_DUP2, stderr, 2),
         *_close_inherited(),
@@ -96,6 +97,28 @@ def _spawn_alone(
         )
     except (OSError, ValueError, NotImplementedError):  # the last: this C library cannot start a session so
         return None
+
+
+# The null device, open, with its device and number: state of this operating system process.
+_null: Final[list[tuple[int, int, int]]] = []
+
+
+def _empty_input() -> int:
+    """Return a descriptor of the null device, kept open: a program that has to open it starts 4 µs later.
+
+    Somebody may have closed it, and opened another file under its number.
+    """
+    for fd, device, number in _null[:]:
+        try:  # `suppress` takes as long as the call
+            found = os.fstat(fd)
+        except OSError:
+            continue
+        if found.st_dev == device and found.st_ino == number:
+            return fd
+    fd = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    found = os.fstat(fd)
+    _null[:] = [(fd, found.st_dev, found.st_ino)]
+    return fd
 
 
 @functools.cache
