@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2
 _ABSENT: Final = object()
+_READS: Final = 3
+"""How often a program is read that is written to meanwhile."""
 _PART: Final = 4 * 1024 * 1024
 SHOWN: Final = "shown"
 """The part of the document that only has what else an approver sees; requests of before it was added have none."""
@@ -125,18 +127,38 @@ def _file(path: str) -> str | None:
 
 
 def _digest(path: str, deadline: Deadline) -> str | None:
-    """Return the hash of a regular file, read in parts: a cancelled run does not wait for a large one."""
-    digest = hashlib.sha256()
+    """Return the hash of a regular file, read in parts: a cancelled run does not wait for a large one.
+
+    One that is written to meanwhile is read again: what was read of it may never have been its content.
+    """
     # Something else may have taken the file's place since it was found.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:  # noqa: PTH123
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return None
-        while part := file.read(_PART):
-            digest.update(part)
-            if deadline.stopped:
-                kind = ErrorKind.CANCELLED if deadline.cancelled else ErrorKind.TIMEOUT
-                raise StepProblem(kind, f"no time was left to read {path}, which the approval is bound to")
+        for _ in range(_READS):
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                return None
+            digest = _content(file, path, deadline)
+            if _times(os.fstat(file.fileno())) == _times(before):
+                return digest
+            file.seek(0)
+    raise StepProblem(
+        ErrorKind.APPROVAL_VOID, f"{path}, which the approval is bound to, is written to while it is read", acted=False
+    )
+
+
+def _content(file: IO[bytes], path: str, deadline: Deadline) -> str:
+    digest = hashlib.sha256()
+    while part := file.read(_PART):
+        digest.update(part)
+        if deadline.stopped:
+            kind = ErrorKind.CANCELLED if deadline.cancelled else ErrorKind.TIMEOUT
+            raise StepProblem(kind, f"no time was left to read {path}, which the approval is bound to")
     return digest.hexdigest()
+
+
+def _times(info: os.stat_result) -> tuple[int, ...]:
+    """Return what changes when a file is written to; programs cannot set the last time."""
+    return info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 __all__ = [

@@ -19,6 +19,7 @@ ALLOWED = {
     "gert_core.kit.children": "a new file that only this process writes, and the boot id of the kernel",
     "gert_core.kit.durable": "directories that are synced, and new files that get their name when they are complete",
     "gert_core.kit.processes.group": "what the kernel says about a process",
+    "gert_core.kit.processes.spawn": "the null device, which programs without input are given",
     "gert_core.kit.sharing": "a directory that was just made, to give it to a group",
     "gert_core.plugin.discovery": "metadata of installed distributions, which are trusted as their code is",
     "gert_core.runs.export": "a new file beside the one that is written",
@@ -51,6 +52,7 @@ OTHERWISE = {
 FOLLOWS = {
     "gert_core.approvals.binding": "the program that is found is the one that is started, through links too",
     "gert_core.cli.render.terminal": "the null device",
+    "gert_core.kit.processes.spawn": "the null device",
     "gert_core.plugin.discovery": "distributions may be linked into an environment",
     "gert_store_sqlite.database": "the file that a person names as the store may be linked",
 }

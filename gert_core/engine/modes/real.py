@@ -223,6 +223,10 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
         started = facts.runbook.functions.program(execution.compiled.node, execution.step)
         return None if started is None else find_program(started, facts.environ, facts.cwd)
 
+    if execution.decision is not None and execution.decision.needs_approval:
+        from gert_core.engine.steps.called_tools import check_runner
+
+        check_runner(execution, facts.runbook.functions.program(execution.compiled.node, execution.step))
     name = _session_name(execution, execution.session_name(name), program)
     return services.sessions.get(name, lambda: open(lent), program)
 

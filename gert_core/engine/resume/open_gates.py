@@ -1,4 +1,4 @@
-"""Approvals that steps demand by themselves and that people have not given: no changed runbook leaves them out."""
+"""Approvals that were asked for and not given, and steps that were denied: no resumed run gets past them."""
 
 from __future__ import annotations
 
@@ -7,59 +7,123 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api import ErrorKind, EventType, RunError, StepStatus
 from gert_core.api.steps import Flow
 from gert_core.governance.gates import STEP
+from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from gert_core.api import TraceEvent
     from gert_core.engine.steps.execution import StepExecution
 
 OPEN: Final = "waits for approval"
 REJECTED: Final = "was rejected"
+DENIED: Final = "was denied"
+
+_ASKED: Final[Mapping[str, str]] = {Act.REQUIRE_APPROVAL: OPEN, Act.DENY: DENIED}
 
 
 class OpenGates:
-    """The steps of a recorded run that demanded an approval, by key, with what became of it: open or rejected."""
+    """The steps of a recorded run that needed an approval or were denied, by key, with what became of it.
 
-    def __init__(self) -> None:
+    A step demands an approval itself, or a policy does. Who changes the documents of a run between two processes, or a
+    secret input, cannot take the question away, have it skipped, or put what comes behind it elsewhere.
+    """
+
+    def __init__(self, leaves: Collection[str]) -> None:
+        """Take the keys of the steps that were opened as ones without blocks and have no result, as they become known."""
+        self._leaves = leaves
         self.changed = False
         """Whether documents changed since the run began, which was allowed."""
         self._found: dict[str, str] = {}
+        self._demanded: set[str] = set()
+        """Those whose step demanded the approval itself."""
+        self._approved: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
 
     def take(self, event: TraceEvent, key: str) -> None:
         """Take note of an event of a step."""
-        if _demands(event):
-            self._found[key] = OPEN
+        if (what := _asked(event)) is not None:
+            self._found[key] = what
+            self._approved.discard(key)
+            if _demands(event):
+                self._demanded.add(key)
         elif key not in self._found:
             return
-        elif event.type == EventType.APPROVAL_RESOLVED and not event.data.get("approved"):
-            self._found[key] = REJECTED
-        elif event.type == EventType.STEP_COMPLETE and event.data.get("status") != StepStatus.SKIPPED:
+        elif event.type == EventType.APPROVAL_RESOLVED:
+            if event.data.get("approved"):
+                self._approved.add(key)
+            else:
+                self._found[key] = REJECTED
+        elif event.type == EventType.STEP_COMPLETE and self._is_over(key, str(event.data.get("status"))):
             del self._found[key]
+            self._demanded.discard(key)
+
+    def _is_over(self, key: str, status: str) -> bool:
+        """Return whether a step is over with this status; one that was to ask and could not is not."""
+        if status == StepStatus.ERROR:
+            return key not in self._demanded or key in self._approved
+        return status != StepStatus.SKIPPED
 
     def ends_the_run(self, key: str) -> bool:
         """Return whether the run ends without the approval, because a changed step cannot say that it goes on then."""
         return self.changed and key in self._found
 
-    def refuse_dropped(self, execution: StepExecution) -> None:
-        """Raise ``RunError`` for a step of a changed runbook that would run in place of an approval, or behind it.
+    def waits(self, execution: StepExecution) -> bool:
+        """Return whether a step has to wait until an approval is given that was asked for beside it.
 
-        The runbook was changed after people were asked: the question was taken away, is skipped, or comes later now.
+        Raise ``RunError`` for a step that would run in place of such an approval, or behind it. While documents are
+        those of the start, a step beside it goes on; a changed one cannot say that it stands beside it.
         """
-        state = execution.services.journal.state
-        if execution.key in state.steps or execution.key in state.void:
-            return  # it was opened before the runbook was changed
+        state, leaf = execution.services.journal.state, execution.compiled.leaf
+        if execution.key in self._leaves if leaf else execution.key in state.steps or execution.key in state.void:
+            return False  # it was opened before, as what it is
+        beside = False
         for gate, what in self._found.items():
-            if execution.key == gate or gate.startswith(f"{execution.key}/"):
+            around = gate.startswith((f"{execution.key}/", f"{execution.key}["))
+            if execution.key == gate or (around and not leaf) or self._settled(execution, gate, what):
                 continue
-            if what == REJECTED and execution.compiled.node.in_cleanup:
-                continue
-            record = state.steps.get(gate)
-            given = record is not None and record.status in (StepStatus.SUCCESS, StepStatus.FAILED)
-            if not given and not _beside(execution, gate):
-                raise RunError(
-                    f"step {execution.key} would run without the approval of step {gate}, which {what}",
-                    kind=ErrorKind.DRIFT,
-                    hint="an approval that was asked for cannot be taken out of a run; start a new run",
-                )
+            if not _beside(execution, gate) or (self.changed and what != OPEN):
+                raise self._refusal(f"step {execution.key} would run without the approval of step {gate}, which {what}")
+            beside = True
+        return beside and self.changed
+
+    def refuse_skipped(self, key: str) -> None:
+        """Raise ``RunError`` for a step that would be skipped although it was denied, or an approval asked for."""
+        if (what := self._found.get(key)) is not None:
+            raise self._refusal(f"step {key} would be skipped without the approval of step {key}, which {what}")
+
+    def _settled(self, execution: StepExecution, gate: str, what: str) -> bool:
+        """Return whether a step may run: what was asked for was given, or it is cleanup after a refusal."""
+        state = execution.services.journal.state
+        record = state.steps.get(gate)
+        if record is not None and record.status in (StepStatus.SUCCESS, StepStatus.FAILED):
+            return True
+        if not self.changed and gate in state.void:
+            return True  # it is decided anew when the run comes to it again
+        if record is not None and record.status == StepStatus.ERROR:
+            return not (self.changed and gate in self._demanded)
+        if not execution.frame.cleanup:
+            return False
+        refused = record is not None and record.status == StepStatus.SKIPPED and record.failure is not None
+        return refused or what != OPEN or not self.changed
+
+    def _refusal(self, message: str) -> RunError:
+        return RunError(
+            message,
+            kind=ErrorKind.DRIFT if self.changed else ErrorKind.RESUME_DIVERGED,
+            hint="an approval that was asked for cannot be taken out of a run; start a new run",
+        )
+
+
+def _asked(event: TraceEvent) -> str | None:
+    """Return how a step stands by an event: an approval was asked for, it was denied, or None."""
+    if event.type == EventType.APPROVAL_SUBMITTED:
+        return OPEN
+    if event.type != EventType.GOVERNANCE_DECISION:
+        return None
+    return _ASKED.get(str(event.data.get("decision")))
 
 
 def _demands(event: TraceEvent) -> bool:

@@ -80,7 +80,9 @@ class Recorded:
         self._fold = Fold()
         self._lines = lines
         self.lost = LostOutputs(lines)
-        self.gates = OpenGates()
+        self._leaves: dict[str, bool] = {}
+        """The leaves that have no result so far, and whether they act: one that is skipped does not."""
+        self.gates = OpenGates(self._leaves)
         self._events: dict[str, Numbers] = {}
         self._spent: dict[str, int] = {}
         """How many tickets of a step served an execution that is to be repeated."""
@@ -92,8 +94,6 @@ class Recorded:
         """How often a step went on since its last ticket was submitted."""
         self._retried: dict[str, int] = {}
         """How many of the attempts of a step its ``retry`` policy made."""
-        self._leaves: dict[str, bool] = {}
-        """The leaves that have no result so far, and whether they act: one that is skipped does not."""
         self._stated: dict[str, Mapping[str, object]] = {}
         self._unopened: dict[str, set[str]] = {}
         self._forked: set[str] = set()

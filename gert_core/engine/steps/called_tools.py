@@ -19,6 +19,7 @@ TOOLS: Final = "tools"
 """The part of a request that has them, by tool and action; a step that can call none has no such part."""
 _OPEN: Final = "{{"
 _PATH: Final = "PATH"
+_EXCHANGED: Final = "its program was exchanged after that"
 
 
 def callable_tools(execution: StepExecution) -> dict[str, Mapping[str, Any]]:
@@ -49,18 +50,36 @@ def callable_tools(execution: StepExecution) -> dict[str, Mapping[str, Any]]:
 
 
 def check_called(execution: StepExecution, tool: ToolNode, action: Action) -> None:
-    """Refuse a call under an approval that is not bound to it, or whose program is another one by now."""
-    use = execution.compiled.use
-    if use is not None and use.tool == tool.name:
-        return
-    name = f"{tool.name} {action.name}"
-    bound = (execution.approved[0].document.get(TOOLS) or {}).get(name)
+    """Refuse a call under an approval that is not bound to it, or whose program is another one by now.
+
+    It is asked directly before the call: between the approval and the call the run claims, writes and syncs.
+    """
+    name, use = f"{tool.name} {action.name}", execution.compiled.use
     started = tool.tool.meta.binary or next(iter(action.argv), None)
-    now = _entry(tool, program_of(execution, started, action.env, tool.cwd))
-    if bound is not None and execution.services.masker.mask(now) == bound:
+    now = program_of(execution, started, action.env, tool.cwd)
+    if use is not None and execution.facts.runbook.tools.get(use.tool) is tool:  # its name may be a path
+        _check_command(execution, name, now)
         return
-    why = "its program could not be known before" if bound is None else "its program was exchanged after that"
-    raise StepProblem(ErrorKind.APPROVAL_VOID, f"{name} is not what was approved with the step: {why}")
+    bound = (execution.approved[0].document.get(TOOLS) or {}).get(name)
+    if bound is None or execution.services.masker.mask(_entry(tool, now)) != bound:
+        raise _not_approved(name, _EXCHANGED if bound is not None else "its program could not be known before")
+
+
+def check_runner(execution: StepExecution, name: str | None) -> None:
+    """Refuse to start the program of a step's type that is another one by now than the one that was approved."""
+    if name is not None:
+        _check_command(execution, name, program_of(execution, name, {}, None))
+
+
+def _check_command(execution: StepExecution, name: str, now: Mapping[str, str | None]) -> None:
+    command = execution.approved[0].document.get("command") or {}
+    if any(command.get(field) != value for field, value in execution.services.masker.mask(dict(now)).items()):
+        raise _not_approved(name, _EXCHANGED)
+
+
+def _not_approved(name: str, why: str) -> StepProblem:
+    message = f"{name} is not what was approved with the step: {why}"
+    return StepProblem(ErrorKind.APPROVAL_VOID, message, acted=False)
 
 
 def _entry(tool: ToolNode, program: Mapping[str, str | None]) -> dict[str, Any]:
@@ -77,4 +96,4 @@ def program_of(
     return bound_program(name, {**facts.environ, **environ}, cwd or facts.cwd, deadline=execution.frame.deadline)
 
 
-__all__ = ["TOOLS", "callable_tools", "check_called", "program_of"]
+__all__ = ["TOOLS", "callable_tools", "check_called", "check_runner", "program_of"]

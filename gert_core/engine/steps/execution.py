@@ -10,7 +10,7 @@ from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
-from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
+from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal, SignalCollector
 from gert_core.engine.state import RUNNING
 from gert_core.engine.steps.attempt import attempt
 from gert_core.engine.steps.attempts import continue_attempts
@@ -124,10 +124,12 @@ class StepExecution:
                 render_scope(self, quiet=True)
                 return close_recorded(self, record)
             services.recorded.follow(self.frame.prefix, self.key)
-            if services.recorded.gates.changed:
-                services.recorded.gates.refuse_dropped(self)
+            if services.recorded.gates and services.recorded.gates.waits(self):
+                return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED))
         try:
             if not self._wanted():
+                if services.recorded is not None:
+                    services.recorded.gates.refuse_skipped(self.key)
                 return self._skip("when")
             render_step(self)
             category = None if self.compiled.type.outcome is None else self._category()

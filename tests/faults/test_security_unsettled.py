@@ -1,0 +1,147 @@
+"""An approval that was asked for, a rejection and a denial stay in a run, whatever its documents and secret inputs become."""
+
+from __future__ import annotations
+
+import pytest
+from gertproc import Gert
+from people import TOOL
+
+HEAD = "apiVersion: kernel/v0\nmeta: {name: gate}\ntools: [act]\nsteps:\n"
+GOVERNED = "meta: {name: gate, governance: {rules: [{effects: [danger], action: RULE}]}}"
+ACT = "{id: act, type: tool, tool: act}"
+GATE = "{id: gate, type: approval, message: m}"
+OK = "{id: ok, type: assert, assert: [{type: equals, value: 1, expected: 1}]}"
+END = "  - {type: end, outcome: {category: resolved, code: acted}}\n"
+PAIR = f"  - {{id: b, type: block, steps: [{GATE}, {ACT}]}}\n"
+BRANCHES = f"  - {{id: b, type: parallel, branches: [{{steps: [{GATE}]}}, {{steps: [{ACT}]}}]}}\n"
+DAG = "  - {id: d, type: dag, nodes: [{name: g, steps: [%s]}, {name: a, %ssteps: [%s]}]}\n"
+BEHIND = "  - {id: p, type: parallel, branches: [{steps: [%s]}, {steps: [%s%s]}]}\n%s"
+ITEMS = "  - {id: l, type: block, for_each: {over: [one, two], as: it}, steps: [%s]}\n"
+LATER = 'when: "{{ ne .it \\"one\\" }}"'
+
+
+def project(root, steps: str, head: str = HEAD) -> Gert:
+    made = Gert(root)
+    made.write(tool_act=TOOL, gate=head + steps + END)
+    return made
+
+
+def waiting(gert: Gert, *more: str) -> str:
+    said = gert("exec", "gate.yaml", "--approval", "inbox", "--as", "olga", "--json", *more)
+    assert said.document["status"] == "approval_pending", said.all
+    return said.document["pending"][0]["ticket_id"]
+
+
+def changed(gert: Gert, *more: str):
+    return gert("resume", "--run", gert.run().name, "--on-drift", "allow", "--json", *more)
+
+
+def acted(gert: Gert) -> bool:
+    return (gert.root / "acted").exists()
+
+
+MOVED = {
+    "its block is a tool now": (PAIR, f"  - {ACT.replace('id: act', 'id: b')}\n"),
+    "its block is a parallel now": (PAIR, BRANCHES),
+    "a node of a dag depends on it no longer": (DAG % (GATE, "depends_on: [g], ", ACT), DAG % (GATE, "", ACT)),
+    "behind it, in another branch": (BEHIND % (GATE, OK, "", f"  - {ACT}\n"), BEHIND % (GATE, OK, f", {ACT}", "")),
+    "skipped for its item": (
+        ITEMS % f"{GATE}, {ACT}",
+        ITEMS.replace("id: l", f"id: l, {LATER}") % ACT,
+    ),
+}
+
+
+@pytest.mark.parametrize("rejected", [False, True], ids=["open", "rejected"])
+@pytest.mark.parametrize(("before", "after"), MOVED.values(), ids=MOVED)
+def test_no_changed_runbook_puts_a_step_beside_the_approval_it_stood_behind(tmp_path, before, after, rejected):
+    gert = project(tmp_path, before)
+    ticket = waiting(gert)
+    if rejected:
+        assert gert("reject", ticket, "--as", "ann").code == 0
+    project(tmp_path, after)
+    for _ in range(2):
+        said = changed(gert)
+        assert said.document.get("status") == "approval_pending" or said.document["error"]["kind"] == "drift", said.all
+        assert not acted(gert)
+
+
+def test_a_step_that_was_put_beside_an_approval_runs_when_that_is_given(tmp_path):
+    gert = project(tmp_path, PAIR)
+    waiting(gert)
+    project(tmp_path, BRANCHES)
+    ticket = changed(gert).document["pending"][0]["ticket_id"]
+    assert gert("approve", ticket, "--as", "ann").code == 0
+    for _ in range(2):  # the branches run side by side: this one may come to its step before the other one is approved
+        if (said := changed(gert).document)["status"] != "approval_pending":
+            break
+    assert said["status"] == "completed", said
+    assert acted(gert)
+
+
+def test_a_branch_beside_an_open_approval_goes_on_in_an_unchanged_runbook(tmp_path):
+    both = BRANCHES.replace(ACT, f"{{id: other, type: approval, message: o, scope: o}}, {ACT}")
+    gert = project(tmp_path, both)
+    said = gert("exec", "gate.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert "pending" in said.document, said.all
+    tickets = {one["step_key"]: one["ticket_id"] for one in said.document["pending"]}
+    assert gert("approve", tickets["b/1/other"], "--as", "ann").code == 0
+    said = gert("resume", "--run", gert.run().name, "--json")
+    assert (said.document["status"], acted(gert)) == ("approval_pending", True), said.all
+
+
+@pytest.mark.parametrize(
+    "guarded",
+    [
+        GATE.replace("type: approval", 'type: approval, when: "{{ eq .flag \\"yes-please\\" }}"'),
+        f'{{id: b, type: block, when: "{{{{ eq .flag \\"yes-please\\" }}}}", steps: [{GATE}]}}',
+    ],
+    ids=["itself", "its block"],
+)
+def test_no_other_value_of_a_secret_input_skips_an_approval_that_was_asked_for(tmp_path, guarded):
+    head = HEAD.replace("{name: gate}", "{name: gate, inputs: {flag: {type: string, secret: true, required: true}}}")
+    gert = project(tmp_path, f"  - {guarded}\n  - {ACT}\n", head)
+    waiting(gert, "--var", "flag=yes-please")
+    said = gert("resume", "--run", gert.run().name, "--var", "flag=no-thanks", "--json")
+    assert (said.code, said.document["error"]["kind"]) == (1, "resume_diverged"), said.all
+    assert "without the approval of step" in said.document["error"]["message"]
+    assert not acted(gert)
+
+
+@pytest.mark.parametrize("rejected", [False, True], ids=["open", "rejected"])
+@pytest.mark.parametrize("other", ["act2", "act, for_each: {over: [x], as: it}"], ids=["another name", "a loop"])
+def test_no_changed_runbook_takes_a_step_out_of_the_policy_that_asked_about_it(tmp_path, other, rejected):
+    gert = project(
+        tmp_path, f"  - {ACT}\n", HEAD.replace("meta: {name: gate}", GOVERNED.replace("RULE", "require-approval"))
+    )
+    ticket = waiting(gert)
+    if rejected:
+        assert gert("reject", ticket, "--as", "ann").code == 0
+    project(tmp_path, f"  - {ACT.replace('id: act', f'id: {other}')}\n")
+    said = changed(gert)
+    assert said.document.get("status") == "approval_pending" or said.document["error"]["kind"] == "drift", said.all
+    assert not acted(gert)
+
+
+def test_no_changed_runbook_retries_what_was_denied_under_another_name(tmp_path):
+    rule = GOVERNED.replace("RULE", "deny")
+    gert = project(tmp_path, f"  - {OK}\n  - {ACT}\n", HEAD.replace("meta: {name: gate}", rule))
+    assert gert("exec", "gate.yaml", "--as", "olga", "--no-preflight").code == 1
+    project(tmp_path, f"  - {OK}\n  - {ACT.replace('id: act', 'id: act2')}\n")
+    said = changed(gert, "--retry-failed")
+    assert (said.code, said.document["error"]["kind"]) == (1, "drift"), said.all
+    assert not acted(gert)
+
+
+def test_cleanup_runs_after_a_rejection_of_a_changed_runbook(tmp_path):
+    head = HEAD.replace("meta: {name: gate}", GOVERNED.replace("RULE", "require-approval"))
+    tidy = "finally: [{id: tidy, type: assert, assert: [{type: equals, value: 1, expected: 1}]}]\n"
+    gert = project(tmp_path, f"  - {ACT}\n", head)
+    ticket = waiting(gert)
+    assert gert("reject", ticket, "--as", "ann").code == 0
+    gert.write(gate=f"{head}  - {ACT}\n{END}{tidy}")
+    said = changed(gert)
+    assert "steps" in said.document, said.all
+    steps = {one["step_key"]: one["status"] for one in said.document["steps"]}
+    assert (said.document["status"], steps["@finally/tidy"]) == ("failed", "success"), said.all
+    assert not acted(gert)
