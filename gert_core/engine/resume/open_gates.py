@@ -30,7 +30,7 @@ class OpenGates:
     """
 
     def __init__(self, leaves: Collection[str]) -> None:
-        """Take the keys of the steps that were opened as ones without blocks and have no result, as they become known."""
+        """Take the keys, as they become known, of the steps that were opened without blocks and have no result."""
         self._leaves = leaves
         self.changed = False
         """Whether documents changed since the run began, which was allowed."""
