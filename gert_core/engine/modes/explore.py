@@ -175,11 +175,14 @@ def _explore_included(execution: StepExecution, node: BlockNode, number: int, wh
 def forget_values(layer: Layer, overlays: list[Layer]) -> None:
     """Keep the names that undecided arms may have set, as symbols: that they exist is known, their values are not."""
     for overlay in overlays:
+        for name, (exporter, _) in overlay.exported.items():  # out of a loop, too
+            layer.export(exporter, name, _symbol(name))
         for name in overlay.vars:
-            if name == FAILURE:
+            owner = overlay.owners.get(name, "")
+            if name == FAILURE or (name in overlay.exported and overlay.exported[name][0] == owner):
                 continue
-            layer.vars[name] = Symbol(f"{{{{ .{name} }}}}")
-            layer.owners[name] = overlay.owners.get(name, "")
+            layer.vars[name] = _symbol(name)
+            layer.owners[name] = owner
         for step_id, entry in overlay.steps.items():
             layer.steps[step_id] = _symbols(step_id, entry)
         for step_id, facts in overlay.own.items():
@@ -201,8 +204,11 @@ def forget_steps(layer: Layer, blocks: Iterable[BlockNode]) -> None:
             layer.steps[step_id] = _symbols(step_id, entry)
             _forget_status(layer, step_id, facts)
     for name, owner in layer.owned_by(inside).items():
-        layer.vars[name] = Symbol(f"{{{{ .{name} }}}}")
-        layer.owners[name] = owner
+        if layer.exporter(name) == owner:
+            layer.export(owner, name, _symbol(name))
+        else:
+            layer.vars[name] = _symbol(name)
+            layer.owners[name] = owner
 
 
 def doubted(layer: Layer, blocks: Iterable[BlockNode]) -> Layer:
@@ -217,9 +223,13 @@ def _forget_status(layer: Layer, step_id: str, facts: Mapping[str, object]) -> N
     layer.set_status(step_id, Symbol(f"{{{{ .{step_id}.{STATUS} }}}}"), **others)
 
 
+def _symbol(name: str) -> Symbol:
+    return Symbol(f"{{{{ .{name} }}}}")
+
+
 def _symbols(step_id: str, entry: object) -> object:
     if not isinstance(entry, dict) or isinstance(entry, MapResults):
-        return Symbol(f"{{{{ .{step_id} }}}}")
+        return _symbol(step_id)
     return _named_symbols(step_id, entry)
 
 
