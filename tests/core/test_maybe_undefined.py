@@ -326,3 +326,34 @@ def test_in_finally_there_need_not_be_a_failure(lab, when, read):
     assert warnings(lab, CLEANUP % ("finally", when, read.replace(".failure.step", fallback))) == []
     ran = lab(CLEANUP % ("finally", when, read), meta=META)
     assert ran.result.failures[0].kind == "template", "the warning is true"
+
+
+INNER = "{ id: a, type: tool, tool: lab, inputs: { value: 1 }, export: { got: value }%s }"
+HOMES = {
+    "repeat": "- { id: l, type: repeat, repeat: { max: 2 }, steps: [ %s ] }\n",
+    "for_each": "- { id: l, type: block, for_each: { as: q, over: [ 1, 2 ] }, steps: [ %s ] }\n",
+    "deep": "- { id: l, type: repeat, repeat: { max: 2 }, steps: [ { id: b, type: block, steps: [ %s ] } ] }\n",
+    "block": "- { id: l, type: block, steps: [ %s ] }\n",
+}
+
+
+@pytest.mark.parametrize("more", [", when: '{{ .on }}'", ", continue_on_fail: true"])
+@pytest.mark.parametrize("home", HOMES)
+def test_the_hint_for_an_exported_name_works_wherever_its_step_stands(lab, home, more):
+    steps = HOMES[home] % (INNER % more)
+    (found,) = warnings(lab, steps + use("{{ .got }}"))
+    fallback, tested = re.fullmatch(
+        r"write `(.+?)`(?:, or read it only where `(.+)` is `success`)?", found.hint
+    ).groups()
+    assert warnings(lab, steps + use(f"{{{{ {fallback} }}}}")) == []
+    assert (tested is None) == (home != "block")
+    if tested:
+        assert warnings(lab, steps + use("{{ .got }}", WHEN % f'eq {tested} "success"')) == []
+
+
+def test_inside_the_loop_the_status_of_the_step_is_readable(lab):
+    steps = "- { id: l, type: repeat, repeat: { max: 2 }, steps: [ %s, %s ] }\n"
+    reading = "{ id: use, type: tool, tool: lab, scope: u, inputs: { value: '{{ .got }}' }%s }"
+    (found,) = warnings(lab, steps % (INNER % ", when: '{{ .on }}'", reading % ""))
+    assert found.hint.endswith(", or read it only where `.a.status` is `success`")
+    assert warnings(lab, steps % (INNER % ", when: '{{ .on }}'", reading % WHEN % 'eq .a.status "success"')) == []

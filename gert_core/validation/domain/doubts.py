@@ -18,6 +18,7 @@ from gert_core.validation.domain.certainty import (
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.flow import guarded
+from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, may_test, tested
 
 if TYPE_CHECKING:
@@ -95,11 +96,14 @@ class Doubts:
         why = f"`until` may end `{steps[0].id}` before it" if early else why_uncertain(steps[0], item=len(item) == 2)
         fallback = default_of(kind, shown, kernel=shown in str(text.value))
         target = ".".join(item or (steps[0].id,))
+        hint = f"write `{fallback}`"
+        if not early and (item or self._in_view(steps[0])):
+            hint += f", or read it only where `.{target}.status` is `success`"
         refs.ctx.add(
             "maybe-undefined",
             f"`{shown}` may be undefined: {why}",
             path=text.path,
-            hint=f"write `{fallback}`" + ("" if early else f", or read it only where `.{target}.status` is `success`"),
+            hint=hint,
             offset=offset_of(text.value, path=path, offset=reference.offset),
         )
         return True
@@ -167,6 +171,11 @@ class Doubts:
             if SUCCESS in left and left <= _ANSWERED:
                 return True
         return False
+
+    def _in_view(self, step: StepNode) -> bool:
+        """Return whether the status of a step is readable here: of one inside a loop it is so only there."""
+        common = common_list(step, self.refs.around())
+        return common is None or common.loop is None
 
     def _is_field(self, step: StepNode, path: tuple[str, ...]) -> bool:
         """Return whether a path reads what a step has by its type, after a failure too; an outcome it has not then."""
