@@ -87,6 +87,7 @@ KEPT = {
     "denied": ("{ id: s, type: tool, tool: bad }", "failed", "governance_denied"),
     "ended": ("{ id: s, type: end, outcome: { category: no_action, code: early } }", "completed", None),
     "suspended": ("{ id: s, type: tool, tool: gated }", "approval_pending", None),
+    "cancelled": ("{ id: s, type: tool, tool: lab, inputs: { value: stops } }", "cancelled", None),
 }
 DENIED, SUSPENDED = KEPT["denied"][0], KEPT["suspended"][0]
 CALLS = {
@@ -114,7 +115,8 @@ CALLS = {
 @pytest.mark.parametrize("kept", KEPT)
 def test_nothing_but_cleanup_runs_while_a_signal_is_kept(lab, kept, call):
     first, status, kind = KEPT[kept]
-    reached = []
+    reached, stop = [], Stop()
+    lab.on_call = lambda call: stop.throw("test") if call.inputs.get("value") == "stops" else None
 
     def run(step, ctx):
         ctx.run_block(ctx.blocks[0], key=0)
@@ -122,7 +124,7 @@ def test_nothing_but_cleanup_runs_while_a_signal_is_kept(lab, kept, call):
         reached.append(call)
         return Completed(fields={"done": True})
 
-    ran = play(lab, first, run, approval="inbox")
+    ran = play(lab, first, run, approval="inbox", stop=stop)
     assert not reached
     assert not {"called", "more"} & set(lab.values())
     assert ran.status == status
