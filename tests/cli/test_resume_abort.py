@@ -66,6 +66,22 @@ def test_an_interrupt_cleans_nothing_up_and_names_the_abort(interrupted):
     ]
 
 
+def test_an_interrupted_run_without_a_failed_step_is_to_be_resumed(shell):
+    shell.tool("slow", "[slow]", contract="{ effects: [pushes], reads: [registry], idempotent: true }")
+    running = shell.start("exec", "book.yaml")
+    wait_for((shell.root / "pushing").exists)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    run = shell.runs()[0].name
+    refused = shell.gert("resume", run, "--retry-failed", code=1).stderr
+    told = f"error: run {run} has no failed step to run again: no step failed"
+    command = f"gert resume --run {run}"
+    assert refused == f"{told}\n  hint: resume it where it stopped: {command}\n"
+    (shell.root / "fast").touch()
+    shell.gert(*shlex.split(command)[1:])
+    assert notes(shell) == ["lock", "unlock", "after"]
+
+
 def test_the_command_after_an_interrupt_works_with_one_of_its_choices(interrupted):
     shell, _, said = interrupted
     command = re.search(r"then: gert (.*)  # deploy/0/push took effect", said)[1]

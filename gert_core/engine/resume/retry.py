@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import ErrorKind, RunError
+from gert_core.api import ErrorKind, RunError, RunStatus
 from gert_core.runs.state import parent_key
 
 if TYPE_CHECKING:
@@ -39,10 +39,11 @@ def keys_to_retry(recorded: Recorded, runbook: Runbook) -> tuple[list[str], froz
     found = [key for key in keys if key in state.steps]
     if not found:
         why = (state.failure or {}).get("message") or "no step failed"
+        goes_on = state.resumable and state.status not in (RunStatus.FAILED, RunStatus.ERROR)
         raise RunError(
             f"run {state.run_id} has no failed step to run again: {why}",
             kind=ErrorKind.NOT_RESUMABLE,
-            hint="start a new run",
+            hint=f"resume it where it stopped: gert resume --run {state.run_id}" if goes_on else "start a new run",
         )
     return found, whole
 
