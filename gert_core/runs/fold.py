@@ -10,6 +10,7 @@ from gert_core.api.results import RunStatus, StepStatus
 from gert_core.runs import holds
 from gert_core.runs.changers import changed_by
 from gert_core.runs.state import RunState, StepQuestions, StepState, parent_key
+from gert_core.runs.withdrawn import withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -88,11 +89,12 @@ class Fold:
         state.finished = event.timestamp
         state.result = dict(data)
         if state.aborted:  # ended for good: what it asked people waits for no answer
-            state.tickets.clear()
-            state.questions.clear()
+            withdraw(state)
 
     def _run_suspended(self, event: TraceEvent) -> None:
         self.state.status = str(event.data.get("status", RunStatus.APPROVAL_PENDING))
+        if self.state.aborting:  # only its cleanup goes on, and waits for what the event names
+            withdraw(self.state, tickets=event.data.get("tickets") or (), questions=event.data.get("questions") or ())
         holds.suspend(self.state, event)
         self._end(event.data)
         self.state.result = dict(event.data)

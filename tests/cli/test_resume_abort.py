@@ -232,3 +232,31 @@ def test_json_has_the_later_failures_behind_the_first(shell):
     ]
     assert ended["failure"] == ended["failures"][0]
     assert shell.json("resume", ended["run_id"], code=1)["failures"] == ended["failures"], "read from the trace"
+
+
+@pytest.mark.parametrize(
+    "asks", ["{ id: wanted, type: approval, message: go on? }", "{ id: wanted, type: manual, instructions: do }"]
+)
+def test_cleanup_that_asks_waits_for_nothing_that_the_abort_gave_up(shell, asks):
+    """Only what the cleanup waits for is advised, and what nobody waits for is not pending."""
+    shell.book(
+        f"""
+- id: deploy
+  type: block
+  steps: [ {asks}, {{ id: push, type: tool, tool: note, inputs: {{ what: push }} }} ]
+  finally: [ {{ id: told, type: manual, instructions: tell the others }} ]
+""",
+        tools="note",
+    )
+    shell.gert("exec", "book.yaml", "--approval", "inbox", "--questions", "suspend", code=None)
+    run = shell.runs()[0].name
+    asked = shell.gert("resume", run, "--abort", "--questions", "suspend", code=None)
+    assert f"gert answer {run} deploy/2/told" in asked.stdout
+    assert "deploy/0/wanted" not in re.sub(r"  approvals: .*\n", "", asked.stdout)
+    assert "gert approve" not in asked.stdout
+    shell.gert("answer", run, "deploy/2/told", "confirm=yes", code=None)
+    ended = shell.gert("resume", run, code=None).stdout
+    assert "it was aborted, after its cleanup" in ended
+    withdrawn = "  approvals: deploy/0/wanted withdrawn\n" in ended
+    assert withdrawn == ("approval" in asks)
+    assert "pending" not in asked.stdout.replace("Answer pending", "") + ended
