@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from gert_core.api import ErrorKind, RunStatus
+from gert_core.api import ErrorKind, RunStatus, StepStatus
 from gert_core.runs.state import Failure
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ class Rank(IntEnum):
     DENIED = 3
     SUSPENDED = 4
     CANCELLED = 5
+
+
+_WEIGHTS: Final = {str(StepStatus.ERROR): 0, str(StepStatus.SKIPPED): 1}
+"""Which failures come before those of failed steps: a step that was denied or not approved has been skipped."""
 
 
 class Signal(Struct, frozen=True, kw_only=True):
@@ -55,13 +59,17 @@ class Signal(Struct, frozen=True, kw_only=True):
 
     @property
     def first(self) -> Failure:
-        """The failure to name first: errors before failed steps, then in declaration order."""
-        return next((f for f in self.failures if f.status == self.status), self.failures[0])
+        """The failure to name first: errors, then denials, which end the run, then failed steps; as declared."""
+        return min(self.failures, key=_weight)
 
     @property
     def ordered(self) -> tuple[Failure, ...]:
-        """All failures, errors first; those of the cleanup come last."""
-        return (*sorted(self.failures, key=lambda f: f.status != "error"), *self.later)
+        """All failures, the one to name first in front; those of the cleanup come last."""
+        return (*sorted(self.failures, key=_weight), *self.later)
+
+
+def _weight(failure: Failure) -> int:
+    return _WEIGHTS.get(failure.status, len(_WEIGHTS))
 
 
 class SignalCollector(Struct):

@@ -103,6 +103,33 @@ def test_after_a_denial_cleanup_runs_and_the_run_ends_denied(lab):
     assert ran.of("run_complete")[-1]["failing"] == ["b/0/bad"]
 
 
+def _beside(*branches: str) -> str:
+    listed = ", ".join(f"{{ steps: [ {branch} ] }}" for branch in branches)
+    return f"{{ id: p, type: parallel, branches: [ {listed} ] }}"
+
+
+_ERROR = "{ id: slow, type: tool, tool: lab, scope: slow, timeout: 50ms, inputs: { pause: 30 } }"
+_FAILED = "{ id: two, type: tool, tool: lab, scope: two, inputs: { exit: 3 } }"
+
+
+@pytest.mark.parametrize(
+    ("branches", "first"),
+    [
+        ((BAD, _FAILED), "bad skipped"),
+        ((_FAILED, BAD), "bad skipped"),
+        ((BAD, _ERROR), "slow error"),
+        ((_FAILED, _ERROR), "slow error"),
+    ],
+)
+def test_an_error_comes_before_a_denial_and_a_denial_before_a_failed_step(lab, branches, first):
+    """Cleanup sees as first what the run reports first."""
+    undo = call("undo").replace("value: undo", 'value: "{{ .failure.step }} {{ .failure.status }}"')
+    ran = lab(block(_beside(*branches), on_failure=undo), tools=FORBIDDEN, **DENY)
+    assert first in lab.values()
+    if BAD in branches:
+        assert next(f"{one.step_id} {one.status}" for one in ran.result.failures) == first
+
+
 def test_an_end_after_a_denial_ends_the_cleanup_only(lab):
     ran = lab(block(BAD, on_failure=f"{UNDO}, {END.format('x')}", last=LAST), tools=FORBIDDEN, **DENY)
     ran.assert_failed("governance_denied")
