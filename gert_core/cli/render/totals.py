@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.results import RunStatus, StepStatus
 from gert_core.cli.render.durations import in_words
 from gert_core.kit.display import readable_key
+from gert_core.runs.result import failed_by_itself
 
 if TYPE_CHECKING:
-    from gert_core.runs.state import RunState
+    from gert_core.runs.state import RunState, StepState
 
 _MOST: Final = 5
 """How many approvals are named."""
@@ -21,7 +22,7 @@ def steps_line(state: RunState) -> str:
     done = skipped = still = 0
     failed = []
     for record in state.steps.values():
-        if record.container and record.key not in state.failing:
+        if record.container and record.key not in state.failing and not _failed_alone(record):
             continue
         if not record.done:
             still += 1
@@ -44,6 +45,14 @@ def steps_line(state: RunState) -> str:
     }
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     return f"  steps: {told}" if told else ""
+
+
+def _failed_alone(record: StepState) -> bool:
+    """Return whether a step with others in it failed although none of them says so: a wait whose time was up."""
+    if not record.failed or record.quiet:
+        return False
+    of_item = str((record.failure or {}).get("message")).startswith(f"item {record.key}[")
+    return not of_item and failed_by_itself(record.key, record.failure)
 
 
 def approvals_line(state: RunState) -> str:

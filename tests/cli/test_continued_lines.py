@@ -1,4 +1,4 @@
-"""The lines of steps around one that was denied: whatever they catch or continue after, the run ends."""
+"""The lines of steps after which a run does not continue, or does, and the line that counts them."""
 
 from __future__ import annotations
 
@@ -61,3 +61,33 @@ def test_a_rejection_that_only_fails_is_continued_after(run):
     code, out, err = run(f"  - {{id: ask, type: approval, message: x, on_reject: fail, {ON}}}\n", "--approval", "stdin")
     assert code == 0, out + err
     assert "failed, continues" in err
+
+
+@pytest.mark.parametrize(
+    ("steps", "line"),
+    [
+        (
+            "wait, timeout: 50ms, every: 20ms, steps: [{id: f, type: tool, tool: t, action: fail}]",
+            "1 failed and continued",
+        ),
+        ("block, steps: [{id: f, type: tool, tool: t, action: fail}]", "1 failed and continued"),
+        (
+            "tool, tool: t, action: fail, for_each: {as: h, over: [x, y], key: '{{ .h }}'}",
+            "2 failed and continued",
+        ),
+        (
+            "wait, timeout: 50ms, every: 20ms, until: '{{ false }}', steps: [{id: f, type: tool, tool: t, action: say}]",
+            "1 failed and continued",
+        ),
+    ],
+)
+def test_what_failed_and_was_continued_after_is_counted_once(run, steps, line):
+    """A wait whose time was up failed by itself; a block and a loop failed by a step that is counted."""
+    code, out, err = run(f"  - {{id: b, {ON}, type: {steps}}}\n")
+    assert code == 0, out + err
+    (told,) = [text for text in out.splitlines() if text.startswith("  steps: ")]
+    assert told.endswith(line)
+
+
+def test_a_loop_around_a_denial_is_not_counted_as_continued_after(run):
+    assert "  steps: 1 skipped\n" in run(BOOKS["loop"])[1]
