@@ -114,18 +114,18 @@ def impossible_names(test: ExpectationModel, book: Runbook) -> Iterator[str]:
     for field, names in (("must_reach", test.must_reach), ("must_not_reach", test.must_not_reach)):
         for name in names:
             why = _impossible(name, book.by_id)
-            if why is not None and any(_impossible(name, by_id) is None for by_id in _inside(book)):
-                continue  # a step of an included runbook has it
-            if why is not None:
+            if why is not None and not _is_inside(name, book):
                 yield f"{field}: {name!r} cannot be reached: {why}"
 
 
-def _inside(book: Runbook) -> Iterator[Mapping[str, StepNode]]:
-    """Yield the steps of included runbooks; a name that leads into one begins with steps of others."""
+def _is_inside(name: str, book: Runbook) -> bool:
+    """Return whether a step of an included runbook can have a name; a path may begin with steps of those around it."""
+    steps = [part for part in parts_of(name)[0] if isinstance(part, StepPart)]
     for one in book.included.values():
-        yield one.runbook.by_id
-    if book.included:
-        yield {}
+        by_id = one.runbook.by_id
+        if steps[-1].id in by_id and (len(steps) > 1 or _impossible(name, by_id) is None):
+            return True
+    return False
 
 
 def _impossible(name: str, by_id: Mapping[str, StepNode]) -> str | None:

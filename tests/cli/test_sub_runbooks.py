@@ -382,6 +382,24 @@ def test_a_scenario_covers_both(here, gert):
     assert not scenario.get("warnings")
 
 
+def test_a_scenario_is_told_of_items_that_no_loop_beside_the_call_has(here, gert):
+    loop = "  - {id: each, type: assert, for_each: {as: q, over: [p, q], key: '{{ .q }}'}, assert: [{type: equals, value: x, expected: x}]}\n"
+    change(here / "caller.yaml", "steps:\n", f"steps:\n{loop}")
+    folder = here / "scenarios" / "caller" / "good"
+    folder.mkdir(parents=True)
+    (folder / "scenario.yaml").write_text(
+        "tool_responses:\n  note: [{stdout: outer}]\n  'sub/child.yaml:note:add': [{stdout: canned}]\n"
+    )
+    (folder / "test.yaml").write_text(
+        "must_not_reach: ['each[zz]', call/0/_end_2, 'look[0]']\nmust_reach: ['each[p]']\n"
+    )
+    code, out, err = gert("test", "caller.yaml", "--json")
+    assert code == 0, out + err
+    (warning, other) = json.loads(out)["runbooks"][0]["scenarios"][0]["warnings"]
+    assert warning == "must_not_reach: 'each[zz]' cannot be reached: no item of step each has this key; it has p, q"
+    assert other.startswith("must_not_reach: 'look[0]' ")
+
+
 def test_circles_and_depth_are_found_where_they_close(here, gert):
     change(
         here / "sub" / "child.yaml",
