@@ -467,6 +467,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("name", (), "text", False, True, None, None),
     ),
     "completion": (
+        ("ctx", (), "context", False, False, None, None),
         ("shell", (), "text", False, False, None, None),
         ("values", ("--values",), "text", False, False, None, None),
         ("of", ("--of",), "path", False, False, None, None),

@@ -297,3 +297,15 @@ def test_a_mistyped_command_is_put_right():
         code, _, said = gert(wrong)
         assert code == 2
         assert f"did you mean `gert {right}`?" in said
+
+
+def test_commands_of_plugins_complete(script):
+    assert complete(script, "gert", "watc") == ["watch"]
+    assert complete(script, "gert", "watch", "book.yaml", "--fail-on", "e") == ["escalated"]
+    assert complete(script, "gert", "watch", "--he") == ["--help"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_commands_of_plugins_that_are_left_out_do_not(shell):
+    assert re.search(r"\bwatch\b", gert("completion", shell)[1])
+    assert not re.search(r"\bwatch\b", gert("-p", "no:gert-watch", "completion", shell)[1])

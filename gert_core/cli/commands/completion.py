@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
@@ -13,10 +14,11 @@ from gert_core.api.results import OutcomeCategory
 from gert_core.cli import candidates
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out
+from gert_core.cli.session import project_or_warning, registry_for
 from gert_core.cli.verbs import VERBS, commands_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 _VALUES: Final = {
     "--mode": "real dry-run probe replay",
@@ -48,6 +50,7 @@ class CommandEntry(Struct, frozen=True, kw_only=True):
 
 
 def completion(
+    ctx: typer.Context,
     shell: Annotated[str | None, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")] = None,
     values: Annotated[
         str | None, typer.Option("--values", metavar="KIND", hidden=True, help="Print what the scripts ask for.")
@@ -68,7 +71,9 @@ def completion(
         if shell is None:
             raise UsageError("the shell is missing", hint=f"the shells are {', '.join(_SHELLS)}")
         raise UsageError(f"there is no completion for {shell!r}", hint=f"the shells are {', '.join(_SHELLS)}")
-    out(_SHELLS[shell](list(entries())).rstrip("\n"))
+    given = registry_for(project_or_warning(), ctx.obj, warn=False).commands()
+    plugins = {name: command.summary for name, command in sorted(given.items()) if name not in VERBS}
+    out(_SHELLS[shell](list(entries(plugins))).rstrip("\n"))
     return 0
 
 
@@ -82,12 +87,12 @@ def _print_values(kind: str, file: Path | None, run: str | None, command: str) -
     return 0
 
 
-def entries() -> Iterator[CommandEntry]:
-    """Yield every command: the program itself, then verb by verb."""
+def entries(plugins: Mapping[str, str] = MappingProxyType({})) -> Iterator[CommandEntry]:
+    """Yield every command: the program itself, then verb by verb, then those of ``plugins`` by name and summary."""
     from gert_core.cli.build import commands
 
     top = (("-p", "Load or leave out a plugin."), ("--version", "Show the version."), ("--help", "Explain."))
-    yield CommandEntry(path="", summary="", commands=tuple(VERBS.items()), options=top)
+    yield CommandEntry(path="", summary="", commands=(*VERBS.items(), *plugins.items()), options=top)
     functions = {path: function for path, function, _ in commands()}
     for path, function, command in commands():
         verb, _, word = path.partition(" ")
@@ -98,6 +103,8 @@ def entries() -> Iterator[CommandEntry]:
         words = _words(function)
         summary = _first_line(function) if word else VERBS[verb]
         yield CommandEntry(path=path, summary=summary, commands=words, options=_options(command))
+    for name, summary in plugins.items():
+        yield CommandEntry(path=name, summary=summary, options=(("--help", "Explain the command."),))
 
 
 def _words(function: Callable[..., object]) -> tuple[tuple[str, str], ...]:
