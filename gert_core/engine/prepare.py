@@ -28,7 +28,7 @@ from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_u
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.engine.watching import watch_requests
 from gert_core.governance import load_policies
-from gert_core.governance.people import id_fault
+from gert_core.governance.people import AGENT, id_fault
 from gert_core.inputs import ResolvedInputs, resolve_inputs
 from gert_core.kit.children import Children
 from gert_core.kit.excerpts import hiding
@@ -87,6 +87,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     actor = given or default_actor(request.environ)
     if (fault := id_fault(actor)) is not None:
         raise UsageError(f"{actor!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
+    if actor == AGENT:
+        raise UsageError(f"{actor!a} names no agent", hint=f"write its id behind it: --as {AGENT}ID")
     resumption = (
         _resumption(resume, runbook, policies, actor=actor, documents=documents) if resume is not None else None
     )
