@@ -179,6 +179,24 @@ def test_a_step_with_steps_inside_it(validate):
 
 
 @pytest.mark.parametrize(
+    ("kind", "rule", "message"),
+    [
+        ("wait, for: 1s", "retry-container", "does not act, and `retry` is for a step that acts itself"),
+        (
+            "approval, message: go?",
+            "not-acted-on",
+            "only asks for an approval, and a run asks once: it is attempted once",
+        ),
+    ],
+)
+def test_a_step_that_waits_or_asks_for_an_approval(validate, kind, rule, message):
+    book = BOOK.replace("tool, tool: api, action: {action}", kind)
+    ((found, _, _, line, told, hint),) = validate(book=book)
+    assert (found, line, told, hint) == (rule, 5, f"step `get` {message}", "remove `retry`")
+    assert validate(book=book.replace(", retry: {retry}", "")) == []
+
+
+@pytest.mark.parametrize(
     ("contract", "attempts"),
     [
         ("effects: [], writes: [], reads: [servers]", 3),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.report import Report
 
 _RETRY: Final = "retry"
+_HUMAN: Final = "human"
+"""The effect of steps that only ask people."""
 _KINDS: Final = tuple(str(kind) for kind in ErrorKind if kind not in NEVER_RETRIED)
 
 
@@ -32,12 +34,14 @@ def check_retry(ctx: Context, facts: FactTable) -> None:
             continue
         path = (*step.path, _RETRY)
         if step.type.flow not in (Flow.LEAF, Flow.TERMINAL):
+            inside = any(block.steps for block in step.blocks) or bool(step.includes)
             ctx.add(
                 "retry-container",
-                f"step `{step.id}` has steps inside it, and `retry` is for a step that acts itself",
+                f"step `{step.id}` {'has steps inside it' if inside else 'does not act'},"
+                " and `retry` is for a step that acts itself",
                 path=path,
                 key=True,
-                hint="move `retry` to the steps inside it that may be attempted again",
+                hint="move `retry` to the steps inside it that may be attempted again" if inside else "remove `retry`",
             )
             continue
         _check_policy(ctx.report, ctx.runbook.document, own, path)
@@ -58,6 +62,15 @@ def _check_effect(ctx: Context, step: StepNode, known: Facts, path: Path) -> Non
             path=path,
             key=True,
             hint=f"remove `retry`, or declare `idempotent: true` in {place} if repeating it is safe",
+        )
+        return
+    if step.type.gate is not None and set(contract.effects) <= {_HUMAN} and not contract.writes:
+        ctx.add(
+            "not-acted-on",
+            f"step `{step.id}` only asks for an approval, and a run asks once: it is attempted once",
+            path=path,
+            key=True,
+            hint="remove `retry`",
         )
         return
     if not RetryPolicy.applies(contract):

@@ -80,6 +80,32 @@ def test_other_shapes_are_refused(runner: GertRunner, step, message) -> None:
     assert message in finding.message
 
 
+LOOK = "steps: [ { id: b, type: wait, for: 1ms } ]"
+
+
+@pytest.mark.parametrize(
+    ("fields", "hint", "mended"),
+    [
+        (f"for: 1ms, {LOOK}", "remove `steps`, or write `timeout: 10m` instead of `for`", f"timeout: 10m, {LOOK}"),
+        (f"for: 1ms, timeout: 5s, {LOOK}", "remove `steps`, or remove `for`", f"timeout: 5s, {LOOK}"),
+        ("for: 1ms, until: '{{ true }}'", "remove `until`", "for: 1ms"),
+        (
+            f"for: 1ms, until: '{{{{ true }}}}', {LOOK}",
+            "remove `until` and `steps`, or write `timeout: 10m` instead of `for`",
+            f"timeout: 10m, until: '{{{{ true }}}}', {LOOK}",
+        ),
+    ],
+)
+def test_the_hint_about_two_shapes_leads_to_one(runner: GertRunner, fields, hint, mended) -> None:
+    book = (
+        "apiVersion: kernel/v0\nmeta: {{ name: shapes }}\nsteps:\n  - {{ id: a, type: wait, {0} }}\n  - type: finish\n"
+    )
+    with pytest.raises(DocumentError) as caught:
+        runner(book.format(fields))
+    assert [finding.hint for finding in caught.value.diagnostics] == [hint]
+    assert runner(book.format(mended)).status == "completed"
+
+
 def test_a_loop_of_no_rounds_of_time_is_refused(runner: GertRunner) -> None:
     with pytest.raises(DocumentError) as caught:
         runner(RUNBOOK.replace("every: 10ms", "every: 0s"))

@@ -66,7 +66,9 @@ def _problem(step: WaitStep) -> tuple[str, str] | None:
     """Return what is wrong with the fields together, and what to do."""
     if step.for_ is not None:
         others = " and ".join(f"`{name}`" for name in ("until", "steps") if getattr(step, name) is not None)
-        hint = f"remove {others}, or remove `for`"
+        hint = f"remove {others}"
+        if step.steps is not None:
+            hint += ", or remove `for`" if step.timeout is not None else ", or write `timeout: 10m` instead of `for`"
         return (f"`for` waits for a time alone: remove {others}", hint) if others else None
     if step.steps is None:
         if step.until is not None:
