@@ -126,7 +126,10 @@ class StepFields(Model):
     checkpoint: Given[Name] = Field(
         default=None, description="After success, record under this name a hash of the variables as they are then."
     )
-    timeout: Given[Duration] = Field(default=None, description="How long the step, or one attempt of it, may take.")
+    timeout: Given[Duration] = Field(
+        default=None,
+        description="How long the step, or one attempt of it, may take; a template only where its type takes one.",
+    )
     retry: Given[Retry] = Field(
         default=None, description="How often the step is attempted; never more often than its tool allows."
     )
