@@ -79,6 +79,19 @@ class Block(Struct, frozen=True, kw_only=True):
             ctx.run_block(steps, key=0)  # whatever becomes of it
             ctx.run_block(last, key=1)  # unwinds here when the steps are suspended or the run is cancelled
             return Completed()  # ignored if the steps or the cleanup failed
+
+    Example of ``after``, in a type with flow ``ALL_OF``, where ``ship`` starts when ``build`` and ``check`` succeeded:
+        def blocks(step):
+            ready = ("build", "check")
+            return [
+                Block(name="build", steps=step.build),
+                Block(name="check", steps=step.check),
+                Block(name="ship", steps=step.ship, after=ready),
+            ]
+
+        def run(step, ctx):
+            results = ctx.fork([Branch(block=block, key=number) for number, block in enumerate(ctx.blocks)])
+            return Completed(fields={"shipped": results[2].status == BlockStatus.SUCCESS})
     """
 
     name: str
