@@ -14,9 +14,9 @@ from gert_core.documents import yaml
 from gert_core.documents.kinds import VERSIONS, DocumentKind
 from gert_core.documents.load import Loaded, read_runbook
 from gert_core.documents.model_errors import diagnose
-from gert_core.documents.model_hints import suggest
 from gert_core.documents.project import find_project
 from gert_core.documents.tree import BlockNode, Included
+from gert_core.kit.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,10 +171,15 @@ def _near(path: Path, written: str) -> str:
     """Return the file that may be meant, with the directory as it is written."""
     lead = written[: len(written) - len(path.name)] if written.endswith(path.name) else ""
     try:
-        files = sorted(lead + one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml"))
+        files = {one.stem: lead + one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")}
     except (OSError, ValueError):
-        files = []
-    return suggest(lead + path.name, files) or "the path starts at the directory of the file that it is written in"
+        files = {}
+    near = nearest(path.stem, sorted(files))  # directory and suffix are alike in any case
+    return (
+        f"did you mean `{files[near]}`?"
+        if near
+        else "the path starts at the directory of the file that it is written in"
+    )
 
 
 __all__ = ["MAX_DEPTH", "IncludeLoader", "LoadedInclude"]

@@ -517,3 +517,34 @@ def test_a_node_that_reads_what_another_one_sets_comes_after_it(validate):
     around = text.replace("MORE", "").replace("depends_on: [one]", "depends_on: [three]")
     rule, hint = validate.only(around)
     assert hint.startswith("move the step that sets it"), "the two would wait for each other"
+
+
+@pytest.mark.parametrize("more", ["", ', "{{ .n }}"'])
+def test_a_command_line_in_one_word_is_split(validate, more):
+    tool = TOOL.replace('argv: ["echo", "{{ .n }}"]', f'argv: ["echo hi"{more}]').replace(
+        "inputs: { n: {} }, ", "" if not more else "inputs: { n: {} }, "
+    )
+    rule, hint = validate.only(tool, "line.tool.yaml")
+    assert rule == "program-missing"
+    argv = re.fullmatch(r"no shell splits it: write `argv: (\[.*\])`", hint)[1]
+    assert validate(tool.replace(f'["echo hi"{more}]', argv), "line.tool.yaml") == []
+
+
+def test_a_field_in_a_list_of_exports_is_given_a_name(validate):
+    validate(f"{HEAD}steps:\n{END}", "other.yaml")
+    call = "  - { id: k, type: runbook, runbook: ./other.yaml, export: [outcome] }\n"
+    text = f"{HEAD}steps:\n{call}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "export-undeclared"
+    assert validate(text.replace("export: [outcome]", re.search(r"`(export: .*)`$", hint)[1])) == []
+
+
+@pytest.mark.parametrize(("written", "meant"), [("./nope.yaml", None), ("./oter.yaml", "./other.yaml")])
+def test_only_a_similar_name_of_a_runbook_is_suggested(validate, written, meant):
+    validate(f"{HEAD}steps:\n{END}", "p1.yaml")
+    validate(f"{HEAD}steps:\n{END}", "other.yaml")
+    rule, hint = validate.only(f"{HEAD}steps:\n  - {{ id: k, type: runbook, runbook: {written} }}\n{END}")
+    assert rule == "runbook-not-found"
+    assert hint == (
+        f"did you mean `{meant}`?" if meant else "the path starts at the directory of the file that it is written in"
+    )

@@ -56,7 +56,9 @@ class Body:
             where = path_text(model_errors(error, rendered)[0].path)
             told = first["msg"]
             told = f"`{where}` {told[6:]}" if told.startswith("Input should") else f"{where}: {told}"
-            raise StepProblem(ErrorKind.WRONG_TYPE, f"{told}, but it rendered to {first['input']!r}") from None
+            shown = repr(first["input"])
+            rendered_to = "" if shown in told else f", but it rendered to {shown}"
+            raise StepProblem(ErrorKind.WRONG_TYPE, f"{told}{rendered_to}") from None
         except Exception as error:
             raise ModelFailed from error
         finally:

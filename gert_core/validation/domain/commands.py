@@ -21,6 +21,9 @@ _COMPARING: Final = frozenset({"expr", "test", "[", "[["})
 """Programs that such words mean something to."""
 
 
+_INSTALL: Final = "install it, or set `meta.binary`; no change needed if it is run elsewhere"
+
+
 def check_command(add: Add, tool: ToolModel, name: str, action: ActionModel) -> None:
     """Report words that only a shell understands, with the command as a shell would run it."""
     argv = [to_text(word) for word in action.argv]
@@ -92,8 +95,16 @@ def check_programs(
                 "program-missing",
                 f"program `{program}` {where}, so steps that use `{tool.meta.name}` will fail here",
                 path=("meta", "binary") if binary else ("actions", name, "argv", 0),
-                hint="install it, or set `meta.binary`; no change needed if it is run elsewhere",
+                hint=_INSTALL if binary else _split([to_text(word) for word in action.argv], environ) or _INSTALL,
             )
+
+
+def _split(argv: list[str], environ: Mapping[str, str]) -> str:
+    """Return the hint about a command whose first word is a whole line, if what that begins with is found."""
+    words = argv[0].split()
+    if len(words) < 2 or find_program(words[0], environ, None) is None:
+        return ""
+    return f"no shell splits it: write `argv: [{', '.join(map(_quoted, [*words, *argv[1:]]))}]`"
 
 
 def transport_of(tool: ToolModel, registry: Registry) -> Transport | None:

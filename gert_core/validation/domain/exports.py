@@ -88,6 +88,8 @@ def _produced(ctx: Context, step: StepNode, members: Shape, name: str, source: s
     if isinstance(found, Shape):
         return True
     missing, hint = f"no output `{root}`", f"its outputs: {listing(known) if known else 'none'}"
+    if isinstance(step.fields.export, list) and root in members.beside and root not in OF_ITEMS:
+        hint = f"it is a field of the step: give it a name of its own, `export: {{{step.id}_{root}: {root}}}`"
     if found is not None:
         known, depth = found.shape.fields or found.shape.beside, found.depth
         missing = f"no `{source}`"

@@ -134,3 +134,10 @@ def test_what_a_wait_for_a_time_never_does_is_a_warning(fields, rules) -> None:
     found = check(WaitStep.model_validate(fields))
     assert [(one.rule, one.severity) for one in found] == [(rule, Severity.WARNING) for rule in rules]
     assert all((one.hint or "").startswith("remove") for one in found)
+
+
+def test_a_rendered_time_that_is_none_is_told_once(runner: GertRunner) -> None:
+    step = "{ id: a, type: wait, for: '{{ .t }}' }"
+    head = "apiVersion: kernel/v0\nmeta: { name: b, inputs: { t: { type: string, default: soon } } }\nsteps:\n"
+    (failure,) = runner(f"{head}  - {step}\n  - type: finish\n").result.failures
+    assert failure.message == "for: 'soon' is not a valid duration; write one like 30s, 5m, 1h30m or 500ms"
