@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 from gert_core.graph.model import Graph, GraphBlock, GraphJump, GraphStep
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, Runbook, StepNode
 
 _BRACES: Final = re.compile(r"\{\{-?\s*((?:(?!\{\{|\}\}).)*?)\s*-?\}\}", re.DOTALL)
+_LONGEST_NOTE: Final = 72
 MAX_STEPS: Final = 20_000
 """The steps of a graph; runbooks may include each other so often that there would be many more."""
 
@@ -158,8 +160,9 @@ def _loop(step: StepNode) -> str:
 
 def _notes(book: Runbook, step: StepNode) -> list[str]:
     fields, notes = step.fields, []
-    if book.functions.gate(step) is not None:
-        notes.append("demands an approval")
+    if (gate := book.functions.gate(step)) is not None:
+        asked = shorten(_BRACES.sub(r"\1", gate.message), _LONGEST_NOTE, placeholder=" …")
+        notes.append(f"demands an approval: {asked}" if asked else "demands an approval")
     if fields.retry is not None and fields.retry.max > 1:
         notes.append(f"up to {fields.retry.max} attempts")
     if fields.continue_on_fail:

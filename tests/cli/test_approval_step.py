@@ -158,3 +158,16 @@ def test_the_screen_has_nothing_as_the_author_s_that_no_author_wrote(here, gert)
     shown = gert("approvals", "show", pending[0]["ticket_id"])[1]
     assert "author's   message = Delete everything?" in shown
     assert "description" not in shown
+
+
+@pytest.mark.parametrize("form", ["text", "mermaid", "dot", "svg"])
+def test_the_graph_shows_what_is_to_be_approved(gert, tmp_path, monkeypatch, form):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "book.yaml").write_text(
+        "apiVersion: kernel/v0\nmeta: {name: book}\nsteps:\n"
+        '  - {id: ask, type: approval, message: "Drop {{ .run.runbook }}?"}\n'
+        "  - {id: done, type: end, outcome: {category: resolved}}\n"
+    )
+    code, out, err = gert("graph", "book.yaml", "--format", form)
+    assert code == 0, err
+    assert "demands an approval: Drop .run.runbook?" in out.replace("\n", " ")
