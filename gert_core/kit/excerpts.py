@@ -36,9 +36,11 @@ def part(text: str, start: int = 0, end: int | None = None) -> str:
     if start <= 0 and end == len(text):
         return text
     before = after = ""
-    for first, last in _places(text):
+    places = _places(text)
+    for first, last in places:
         if first < start < last:
             start, before = last, HIDDEN
+    for first, last in reversed(places):
         if first < end < last:
             end, after = first, HIDDEN
     return before + text[start:end] + after if start <= end else HIDDEN

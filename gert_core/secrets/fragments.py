@@ -8,7 +8,7 @@ from gert_core.kit.excerpts import HIDDEN as FRAGMENT_MASK
 from gert_core.secrets.forms import MINIMUM
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
 
 FRAGMENT: Final = 8
 """The least number of characters of a value that are masked as a fragment of it."""
@@ -16,27 +16,55 @@ LINES: Final = 4
 """How many times its own length an encoded form may have with the ends of lines in it."""
 
 
-def mask_pieces(text: str, forms: Collection[str]) -> str:
+def with_pieces(text: str, forms: Iterable[str]) -> list[str]:
+    """Return the forms of which ``mask_pieces`` may find something in a text or in a part of it."""
+    return [form for form in forms if (size := _size(form)) and (form[:size] in text or form[-size:] in text)]
+
+
+def mask_pieces(text: str, forms: Iterable[str]) -> str:
     """Replace the beginnings and ends of forms of secrets that are long enough to be no chance."""
     for form in forms:
-        size = min(FRAGMENT, len(form) - 2)
-        if size * 2 < FRAGMENT:
-            continue
-        start = text.find(form[:size])
-        while start >= 0:
-            end = start + size
-            while end < len(text) and end - start < len(form) and text[end] == form[end - start]:
-                end += 1
-            text = text[:start] + FRAGMENT_MASK + text[end:]
-            start = text.find(form[:size], start + len(FRAGMENT_MASK))
-        end = text.find(form[-size:]) + size
-        while end >= size:
-            start = end - size
-            while start > 0 and end - start < len(form) and text[start - 1] == form[start - 1 - end]:
-                start -= 1
-            text = text[:start] + FRAGMENT_MASK + text[end:]
-            end = text.find(form[-size:], start + len(FRAGMENT_MASK)) + size
+        if size := _size(form):
+            text = _without(text, _beginnings(text, form, size))
+            text = _without(text, _ends(text, form, size))
     return text
+
+
+def _size(form: str) -> int:
+    """Return how much of a form is a piece of it; nothing of a short one."""
+    size = min(FRAGMENT, len(form) - 2)
+    return size if size * 2 >= FRAGMENT else 0
+
+
+def _beginnings(text: str, form: str, size: int) -> Iterator[tuple[int, int]]:
+    start = text.find(form[:size])
+    while start >= 0:
+        end = start + size
+        while end < len(text) and end - start < len(form) and text[end] == form[end - start]:
+            end += 1
+        yield start, end
+        start = text.find(form[:size], end)
+
+
+def _ends(text: str, form: str, size: int) -> Iterator[tuple[int, int]]:
+    done = 0
+    found = text.find(form[-size:])
+    while found >= 0:
+        start, end = found, found + size
+        while start > done and end - start < len(form) and text[start - 1] == form[start - 1 - end]:
+            start -= 1
+        yield start, end
+        done = end
+        found = text.find(form[-size:], end)
+
+
+def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
+    out: list[str] = []
+    done = 0
+    for start, end in places:
+        out += (text[done:start], FRAGMENT_MASK)
+        done = end
+    return "".join((*out, text[done:])) if out else text
 
 
 def mask_ends(text: str, forms: Collection[str], *, first: bool = True, last: bool = True) -> str:
@@ -44,6 +72,8 @@ def mask_ends(text: str, forms: Collection[str], *, first: bool = True, last: bo
 
     Only the ``first`` and the ``last`` part of a whole text have such an end: other parts are beside complete values.
     """
+    if not (first or last):
+        return text
     head = tail = 0
     for size in range(MINIMUM, min(FRAGMENT, len(text) + 1)):  # longer ones are found wherever they are
         end, begin = text[-size:], text[:size]
@@ -93,4 +123,4 @@ def _beginning(text: str, forms: Collection[str]) -> int:
     return first
 
 
-__all__ = ["FRAGMENT", "FRAGMENT_MASK", "LINES", "mask_ends", "mask_pieces", "unfinished"]
+__all__ = ["FRAGMENT", "FRAGMENT_MASK", "LINES", "mask_ends", "mask_pieces", "unfinished", "with_pieces"]

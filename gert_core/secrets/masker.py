@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
 from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, longest_word, triggers, wrapped
-from gert_core.secrets.fragments import FRAGMENT_MASK, LINES, mask_ends, mask_pieces, unfinished
+from gert_core.secrets.fragments import FRAGMENT_MASK, LINES, mask_ends, mask_pieces, unfinished, with_pieces
 from gert_core.secrets.numbers import as_number, masked_number
 from gert_core.secrets.own import PARTS, written_by_gert
-from gert_core.secrets.search import MARK, across, find, shortest
+from gert_core.secrets.search import MARK, across, cover, find, shortest
 from gert_core.template import Symbol
 from gert_core.trace.encoding import to_json_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _NAME: Final = r"[^:<>\s]+"
 _MASK: Final = r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)"
@@ -145,33 +145,40 @@ class Masker:
         """Replace every secret in ``text`` and escape every literal mask; the longest match is taken."""
         if isinstance(text, Masked) or not self._may_have(text):
             return text
-        return Masked(self._replaced(text, len(text)))
+        return Masked(_replaced(text, self._choose(text), 0, len(text)))
 
-    def mask_start(self, text: str, *, final: bool) -> tuple[str, int]:
-        """Return the masked start of a text that goes on unless this is ``final``, and the length of that start.
+    def mask_start(self, text: str, *, since: int) -> tuple[str, int, int]:
+        """Return the masked start of a text that goes on, its end, and from where on the text is needed again.
 
-        It ends where a secret may begin that is not complete yet, and never inside of one.
+        It begins at ``since``, and ends where a secret may begin that is not complete yet, never inside of one that is
+        replaced. What is needed again may begin earlier: a secret that overlaps the last one that was replaced.
         """
-        cut = len(text) if final else unfinished(text, (MARK, *self._masks), self._wrapping)
+        sure = unfinished(text, (MARK, *self._masks), self._wrapping)
+        until = max(sure, since)
         if not self._may_have(text):
-            return text[:cut], cut
+            return text[since:until], until, min(sure, until)
         hits = find(text, self._masks, self._wrapping)
-        while inside := [start for start, end, _ in hits if start < cut < end]:
-            cut = min(inside)
-        return self._replaced(text, cut), cut
-
-    def _replaced(self, text: str, until: int) -> str:
-        """Return the text up to a place that is in no secret, with every secret replaced."""
-        out: list[str] = []
-        done = 0
-        for start, end, label in self._choose(text):
-            if start >= until:
+        chosen: list[tuple[int, int, str]] = []
+        done = since
+        for start, end, label in cover(hits, since):
+            if end > until:
+                until = min(until, max(start, done))
                 break
-            # Of one that begins inside the secret before it, only the rest is left to replace.
-            cut = f":from{done - start}" if start < done else ""
-            out += (text[done:start], f"{MARK}{label}{cut}>" if label else f"{MARK}:")
+            chosen.append((start, end, label))
             done = end
-        return "".join((*out, text[done:until]))
+        keep = min((start for start, end, _ in hits if start < until < end), default=until)
+        return _replaced(text, chosen, since, until), until, min(keep, sure)
+
+    def mask_end(self, text: str, *, since: int) -> str:
+        """Return the masked end of a text behind ``since``; the beginning of a secret that was cut off is hidden."""
+        chosen: list[tuple[int, int, str]] = []
+        done = since
+        for start, end, label in cover(find(text, self._masks, self._wrapping), since):
+            if start >= done:
+                break
+            chosen.append((start, end, label))
+            done = end
+        return _replaced(text, chosen, since, done) + self.mask_text(self.mask_fragments(text[done:]))
 
     def mask(self, value: Any) -> Any:
         """Return a copy of ``value`` with every string in it masked, keys of maps included."""
@@ -230,12 +237,15 @@ class Masker:
             return text
         out: list[str] = []
         done = 0
+        near = with_pieces(text, self._masks)
         for start, end, _ in self._choose(text):
-            # A value may begin as it ends: its beginning is not the end of another one that was cut off.
-            piece = mask_pieces(text[done:start], self._masks)
-            out += (mask_ends(piece, self._masks, first=not done, last=False), text[start:end])
+            piece = text[done:start]
+            if len(piece) >= MINIMUM:
+                # A value may begin as it ends: its beginning is not the end of another one that was cut off.
+                piece = mask_ends(mask_pieces(piece, near), self._masks, first=not done, last=False)
+            out += (piece, text[max(start, done) : end])
             done = end
-        piece = mask_pieces(text[done:], self._masks)
+        piece = mask_pieces(text[done:], near)
         return "".join((*out, mask_ends(piece, self._masks, first=not done)))
 
     def hits(self, value: Any) -> int:
@@ -290,20 +300,21 @@ class Masker:
         return re.sub(_MASK, FRAGMENT_MASK, text) if isinstance(found, LostSecret) else str(found)
 
     def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield the places to replace, from left to right; of overlapping ones, enough to cover all."""
-        hits = find(text, self._masks, self._wrapping)
-        done = index = 0
-        while index < len(hits):
-            start, end, label = hits[index]
-            index += 1
-            if end <= done or (start < done and not label):
-                continue
-            while start < done and index < len(hits) and hits[index][0] < done:
-                if hits[index][2] and hits[index][1] > end:
-                    start, end, label = hits[index]
-                index += 1
-            yield start, end, label
-            done = end
+        return cover(find(text, self._masks, self._wrapping))
+
+
+def _replaced(text: str, places: Iterable[tuple[int, int, str]], since: int, until: int) -> str:
+    """Return a part of a text with these places replaced, in their order."""
+    out: list[str] = []
+    whole: dict[str, str] = {"": f"{MARK}:"}
+    done = since
+    for start, end, label in places:
+        if start < done:  # of one that begins inside the secret before it, only the rest is left to replace
+            out.append(f"{MARK}{label}:from{done - start}>")
+        else:
+            out += (text[done:start], whole.get(label) or whole.setdefault(label, f"{MARK}{label}>"))
+        done = end
+    return "".join((*out, text[done:until]))
 
 
 def _check(name: str, value: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import textwrap
+import time
 from itertools import pairwise
 
 import pytest
@@ -91,3 +93,33 @@ def test_a_secret_that_begins_as_it_ends_leaves_nothing_behind(value, text):
     for cuts in ([], [2], [len(value)], list(range(1, len(data)))):
         shown = masked(masker, data, cuts)
         assert not any(value[at : at + 4] in shown for at in range(len(value) - 3)), (cuts, shown)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_values_that_overlap_each_other_and_themselves_leave_nothing_behind(seed):
+    rng = random.Random(seed)
+    letters = rng.choice(["a", "ab", "abc", "ab\n"])
+    unit = "".join(rng.choice(letters) for _ in range(rng.randint(1, 4)))
+    values = {"A": "x" + (unit * 12)[: rng.randint(4, 14)], "B": (unit * 12)[: rng.randint(4, 14)].strip() + "aaaa"}
+    masker = Masker(values)
+    text = "".join(rng.choice([*values.values(), *letters, "<REDACTED:"]) for _ in range(40)) + "###"
+    whole = masker.mask_text(text)
+    cuts = [rng.randint(0, len(text)) for _ in range(20)]
+    shown = masked(masker, text.encode(), cuts)
+    assert masker.unmask(shown) == text
+    assert plain(shown) == plain(whole)
+
+
+def plain(text: str) -> str:
+    """What is not masked of a text."""
+    return re.sub(r"<REDACTED:(?::|[^>]*>)", "", text)
+
+
+@pytest.mark.parametrize("value", ["aaaaaaaa", "abababa"])
+def test_a_value_that_repeats_itself_is_not_held_back(value):
+    stream = MaskedStream(Masker({"TOKEN": value}))
+    began = time.process_time()
+    shown = [stream.feed((value[:2] * 2048).encode()) for _ in range(256)]
+    assert all(shown)
+    assert not plain("".join(shown))
+    assert time.process_time() - began < 10
