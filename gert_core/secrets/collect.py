@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
+
+
+_PLAIN: Final = rf"[A-Za-z0-9_-]{{1,{MINIMUM - 1}}}"
+"""A key that the name of a secret may have in it: too short to be masked itself."""
 
 
 class Secrets(Struct, frozen=True, kw_only=True):
@@ -84,7 +89,10 @@ class Secrets(Struct, frozen=True, kw_only=True):
                 if placeholders and len(str(leaf)) < MINIMUM:
                     continue
                 known[label if known.get(label, leaf) == leaf else f"input.{label}"] = leaf
-        return Masker(known, always=self.withheld)
+        masker = Masker(known, always=self.withheld)
+        former = (pair for name, value in (inputs or {}).items() for pair in _former(name, name, value))
+        masker.former = {old: now for old, now in former if old not in known}
+        return masker
 
 
 def collect(
@@ -142,15 +150,39 @@ def _input_variables(runbook: Runbook) -> frozenset[str]:
 
 
 def leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
-    """Yield the simple values in a secret value, each with its path behind the name."""
+    """Yield the simple values in a secret value, and the keys that are long enough, each with its path behind the name.
+
+    A path has no key that is masked itself or that a name cannot have: such a one is named by its place.
+    """
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             yield from leaves(f"{name}.{index}", item)
     elif hasattr(value, "keys"):
-        for key in value:
-            yield from leaves(f"{name}.{key}", value[key])
+        for index, key in enumerate(map(str, value)):
+            if len(key) >= MINIMUM:
+                yield f"{name}.key#{index}", key
+        for label, key in _paths(value):
+            yield from leaves(f"{name}.{label}", value[key])
     elif value is not None and not isinstance(value, bool):
         yield name, value if isinstance(value, (int, float)) else str(value)
+
+
+def _paths(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each key of a map with what stands for it in a path."""
+    for index, key in enumerate(value):
+        yield str(key) if re.fullmatch(_PLAIN, str(key)) else f"#{index}", key
+
+
+def _former(name: str, now: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the names that gert 0.1 gave to parts of a secret value, with those they have now."""
+    if isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _former(f"{name}.{index}", f"{now}.{index}", item)
+    elif hasattr(value, "keys"):
+        for label, key in _paths(value):
+            yield from _former(f"{name}.{key}", f"{now}.{label}", value[key])
+    elif name != now:
+        yield name, now
 
 
 __all__ = ["Secrets", "collect", "joined", "leaves", "withheld"]

@@ -8,11 +8,12 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.errors import InputError, RunError
-from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, longest_word, triggers, wrapped
+from gert_core.api.errors import InputError
+from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, longest_word, triggers
 from gert_core.secrets.fragments import FRAGMENT_MASK, LINES, mask_ends, mask_pieces, unfinished, with_pieces
-from gert_core.secrets.numbers import as_number, masked_number
+from gert_core.secrets.numbers import as_numbers, masked_number, number_mask, spellings
 from gert_core.secrets.own import PARTS, written_by_gert
+from gert_core.secrets.restoring import MASK, original, renamed
 from gert_core.secrets.search import MARK, across, cover, find, shortest
 from gert_core.template import Symbol
 from gert_core.trace.encoding import to_json_value
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _NAME: Final = r"[^:<>\s]+"
-_MASK: Final = r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)"
-_FROM: Final = r":from(\d+)\Z"
-_WRAPPED: Final = r":(lf|crlf|mixed)([0-9r-]+)\Z"
 
 
 class Masked(str):
@@ -60,6 +58,7 @@ class Masker:
         "_wrapping",
         "_written",
         "count",
+        "former",
         "learned",
         "lost",
         "names",
@@ -72,6 +71,8 @@ class Masker:
         """How many secrets have a value to mask."""
         self.learned: dict[str, str] = {}
         """The values that became known during the run."""
+        self.former: Mapping[str, str] = {}
+        """Names that earlier versions of gert gave to secrets, with those that they have now; for ``unmask``."""
         self.lost: Callable[[str], bool] = lambda name: False
         """Whether a name is that of a secret output of an earlier process, which is not known now."""
         self._own = frozenset(always or ()) - secrets.keys()
@@ -97,9 +98,10 @@ class Masker:
         text = str(value)
         _check(name, text)
         self.count += 1
-        if (number := as_number(value)) is not None:
-            self._numbers.setdefault(number, f"{name}:{type(number).__name__}")
-        for form, shown in forms(text):
+        numbers = as_numbers(value)
+        for number in numbers:
+            self._numbers.setdefault(number, name)
+        for form, shown in (*forms(text), *spellings(numbers)):
             if len(shown) >= MINIMUM:
                 self._masks.setdefault(shown, f"{name}:{form}" if form else name)
         for form, shown in encoded_forms(text):
@@ -189,8 +191,8 @@ class Masker:
         if hasattr(value, "keys"):
             return {self.mask(key): self.mask(value[key]) for key in value}
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            label = self._numbers.get(value) if self._numbers else None
-            return value if label is None else Masked(f"{MARK}{label}>")
+            name = self._numbers.get(value) if self._numbers else None
+            return value if name is None else Masked(f"{MARK}{number_mask(value, name)}>")
         if value is None or isinstance(value, bool):
             return value
         try:  # a record, a set, a path: masked in the form that the trace has
@@ -265,14 +267,16 @@ class Masker:
         if isinstance(value, str):
             if MARK not in value:
                 return value
+            if self.former:
+                value = renamed(value, self.former)
             if self._numbers and (number := masked_number(value, self._numbers)) is not None:
                 return number
             texts = {label: text for group in (self._wrapping, self._masks) for text, label in group.items()}
-            for match in re.finditer(_MASK, value):
+            for match in re.finditer(MASK, value):
                 name = (match[1] or "").partition(":")[0]
                 if name and match[1] not in texts and self.lost(name):
                     return LostSecret(f"{MARK}{match[1]}>" if match[0] == value else f"{MARK}{name}>")
-            return re.sub(_MASK, lambda match: self._restored(match, texts), value)
+            return re.sub(MASK, lambda match: self._restored(match, texts), value)
         if isinstance(value, (list, tuple)):
             return [self.unmask(item) for item in value]
         if hasattr(value, "keys"):
@@ -281,7 +285,7 @@ class Masker:
 
     def _restored(self, match: re.Match[str], texts: Mapping[str, str]) -> str:
         label = match[1]
-        return match[0] if label and label.partition(":")[0] in self._own else _original(label, texts)
+        return match[0] if label and label.partition(":")[0] in self._own else original(label, texts)
 
     def unmask_event(self, data: Mapping[str, Any], part: str = "") -> dict[str, Any]:
         """Restore an event's data as it was before ``mask_event``, which leaves alone what gert itself writes."""
@@ -297,7 +301,7 @@ class Masker:
     def unmask_message(self, text: str) -> str:
         """Restore a sentence; secrets that are lost stay hidden in it."""
         found = self.unmask(text)
-        return re.sub(_MASK, FRAGMENT_MASK, text) if isinstance(found, LostSecret) else str(found)
+        return re.sub(MASK, FRAGMENT_MASK, text) if isinstance(found, LostSecret) else str(found)
 
     def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
         return cover(find(text, self._masks, self._wrapping))
@@ -330,26 +334,6 @@ def _check(name: str, value: str) -> None:
             kind=ErrorKind.SECRET_TOO_SHORT,
             hint=f"give {name} a longer value, or do not declare it as a secret",
         )
-
-
-def _original(label: str | None, texts: Mapping[str, str]) -> str:
-    if label is None:
-        return MARK
-    cut = re.search(_FROM, label)
-    base = label[: cut.start()] if cut else label
-    wrap = re.search(_WRAPPED, base)
-    base = base[: wrap.start()] if wrap else base
-    if base not in texts:
-        name = base.partition(":")[0]
-        raise RunError(
-            f"secret {name} is needed to restore a recorded value, and it has no value now",
-            kind=ErrorKind.SECRET_MISSING,
-            hint=f"set {name} as it was when the run started, then resume again",
-        )
-    text = texts[base]
-    if wrap:
-        text = wrapped(text, wrap[1], wrap[2].split("-"))
-    return text[int(cut.group(1)) if cut else 0 :]
 
 
 __all__ = ["MARK", "LostSecret", "Masked", "Masker"]

@@ -2,29 +2,74 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final
 
+from gert_core.secrets.forms import MINIMUM
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _MASK: Final = re.compile(r"<REDACTED:([^:<>\s]+):(int|float)>")
-_DIGITS: Final = re.compile(r"[1-9][0-9]{0,39}")
-"""A text that is a whole number in its only spelling."""
+_JSON: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
+_LONGEST: Final = 400
+"""The most digits of a number that is looked for; the largest floats have 309."""
 
 
-def as_number(value: str | float) -> float | None:
-    """Return the number that a secret is or that its text spells, None when it is none."""
-    if not isinstance(value, str):
-        return value
-    return int(value) if _DIGITS.fullmatch(value) else None
+def as_numbers(value: str | float) -> list[float]:
+    """Return the numbers that a secret is or that its text spells in JSON: the whole one first, then as a float.
+
+    A text such as ``1.000`` is none: its number has fewer than four characters, and stands for too much else.
+    """
+    if isinstance(value, str) and (len(value) > _LONGEST or not _JSON.fullmatch(value)):
+        return []
+    from decimal import Decimal
+
+    exact = Decimal(str(value))
+    if not exact.is_finite():
+        return []
+    found: list[float] = []
+    if abs(exact.adjusted()) <= _LONGEST and exact.as_integer_ratio()[1] == 1:
+        found.append(int(exact))
+    if math.isfinite(number := float(exact)):
+        found.append(number)
+    return found if found and (not isinstance(value, str) or len(str(found[0])) >= MINIMUM) else []
+
+
+def spellings(numbers: Sequence[float]) -> Iterator[tuple[str, str]]:
+    """Yield how programs write the numbers, each with the name of its form."""
+    for number in numbers:
+        yield "whole" if isinstance(number, int) else "number", str(number)
+    for number in numbers:
+        if isinstance(number, float):
+            digits = next(size for size in range(17) if float(f"{number:.{size}e}") == number)
+            front, _, power = f"{number:.{digits}e}".partition("e")
+            short = str(int(power))
+            for form, text in (("short", short), ("plus", f"+{short}"), ("padded", power)):
+                yield f"power-{form}", f"{front}e{text}"
+                yield f"power-{form}-upper", f"{front}E{text}"
+
+
+def number_mask(number: float, name: str) -> str:
+    """Return the label of a number, which says of which type it was."""
+    return f"{name}:{'int' if isinstance(number, int) else 'float'}"
 
 
 def masked_number(text: str, numbers: Mapping[float, str]) -> float | None:
     """Return the number that a typed mask stands for, None when the text is not one."""
     match = _MASK.fullmatch(text)
-    label = f"{match[1]}:{match[2]}" if match else None
-    return next((value for value, name in numbers.items() if name == label), None)
+    if match is None:
+        return None
+    wanted = int if match[2] == "int" else float
+    known = [number for number, name in numbers.items() if name == match[1]]
+    # Of two values of one name the later one is the first here; one entry stands for equal numbers of both types.
+    for number in known:
+        if isinstance(number, wanted):
+            return number
+        if math.isfinite(number) and abs(number) < 2**53 and wanted(number) == number:
+            return wanted(number)
+    return None
 
 
-__all__ = ["as_number", "masked_number"]
+__all__ = ["as_numbers", "masked_number", "number_mask", "spellings"]

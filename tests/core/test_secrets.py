@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from base64 import b64encode, urlsafe_b64encode
 from html import escape
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gert_core.api.errors import InputError, RunError
+from gert_core.kit.excerpts import hiding, shorten
 from gert_core.secrets import Masker, Secrets, child_environ, collect
 
 VALUE = 's3cr3t/"väl ue"+%!'
@@ -234,12 +236,36 @@ def test_secret_inputs_are_masked_by_their_names() -> None:
     masker = secrets.masker(
         {"pin": 12345, "pw": "hunter22", "TOKEN": "other-value", "creds": {"user": "alice", "n": [None, True]}}
     )
-    text = "12345 hunter22 tok-value other-value alice"
+    text = "12345 hunter22 tok-value other-value alice user"
     assert there_and_back(masker, text) == (
-        "<REDACTED:pin> <REDACTED:pw> <REDACTED:TOKEN> <REDACTED:input.TOKEN> <REDACTED:creds.user>"
+        "<REDACTED:pin> <REDACTED:pw> <REDACTED:TOKEN> <REDACTED:input.TOKEN> <REDACTED:creds.#0> <REDACTED:creds.key#0>"
     )
     with pytest.raises(InputError, match="pin"):
         secrets.masker({"pin": 12})
+
+
+def test_parts_of_a_secret_object_are_found_by_the_names_that_they_had() -> None:
+    masker = Secrets().masker({"pw": {"a": {"b": "first-value"}, "a.b": "other-value", "key9": ["third-value", 86753]}})
+    masked = masker.mask("first-value other-value third-value")
+    assert masked == "<REDACTED:pw.a.b> <REDACTED:pw.#1> <REDACTED:pw.#2.0>"
+    assert masker.unmask(str(masked)) == "first-value other-value third-value"
+    assert (
+        masker.unmask("<REDACTED:pw.key9.0:hex> <REDACTED::pw.key9.0>")
+        == f"{b'third-value'.hex()} <REDACTED:pw.key9.0>"
+    )
+    assert masker.unmask("<REDACTED:pw.key9.1:int>") == 86753
+
+
+@pytest.mark.parametrize("value", ["aaaaaaaa", "abababa", "0000"])
+def test_a_value_that_repeats_itself_is_masked_in_linear_time(value) -> None:
+    masker = Masker({"PW": value})
+    text = (value[:2] * (1 << 19))[: 1 << 20]
+    began = time.process_time()
+    masked = there_and_back(masker, text)
+    assert value not in masker.mask_text(masker.mask_fragments(text))
+    assert time.process_time() - began < 10
+    assert value not in masked
+    assert masked.count("<REDACTED:PW") <= 2 * len(text) // len(value)
 
 
 @pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
@@ -262,3 +288,8 @@ def test_lines_in_json_are_put_together() -> None:
     assert masker.suspicious(json.dumps({"out": "\n".join(text)}))
     assert masker.suspicious(json.dumps({"out": "\\" + "\r\n".join(text)}))
     assert not masker.suspicious(json.dumps({"out": "\n".join(text[1:])}))
+
+
+def test_no_text_is_cut_inside_a_value_that_overlaps_itself() -> None:
+    with hiding(Masker({"PW": "abababa"}).places):
+        assert shorten("xx " + "ab" * 40, 20) == "xx <REDACTED>…"
