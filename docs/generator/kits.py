@@ -79,6 +79,7 @@ KIT_MODULES: Final = (
     "programs",
     "arguments",
     "listening",
+    "server_secrets",
     "children",
     "spooling",
     "answers",

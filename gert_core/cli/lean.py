@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli import COLLECTION, imports, metadata, patterns
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _NO_PLUGINS: Final = "PYDANTIC_DISABLE_PLUGINS"
 _BUSY_AT_EXIT: Final = ("gert_core.trace.observers", "logging", "multiprocessing", "concurrent.futures")
 """Modules that may have something to finish when Python ends: observers, handlers, processes, threads."""
-_SET_DUMPABLE: Final = 4
 
 
 @contextmanager
@@ -56,20 +55,10 @@ def _take_keys(environ: Mapping[str, str]) -> dict[str, str]:
     for name in keys:
         del os.environ[name]
     if keys:
+        from gert_core.kit.server_secrets import hide_memory
+
         hide_memory()
     return keys
-
-
-def hide_memory() -> None:
-    """Keep other processes of this user from reading keys out of this one's memory or ``/proc``, where possible.
-
-    This holds until the process ends: keys and passwords, and the environment it was started with, stay in its memory.
-    """
-    if sys.platform == "linux":
-        with suppress(ImportError):  # a Python that was built without it
-            import ctypes
-
-            ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def restore(environ: Mapping[str, str]) -> None:
@@ -105,4 +94,4 @@ def _other_threads() -> bool:
     return threads is not None and threads.active_count() > 1
 
 
-__all__ = ["COLLECTION", "hide_memory", "lean", "leave", "restore"]
+__all__ = ["COLLECTION", "lean", "leave", "restore"]

@@ -44,7 +44,7 @@ def store_of(
 
 def _hide_password(store: RunStore, options: Options) -> None:
     """Let no tool read the password of a store out of this process, which has one in its environment."""
-    from gert_core.cli.lean import hide_memory
+    from gert_core.kit.server_secrets import hide_memory
     from gert_core.secrets.environ import own_secrets
 
     if own_secrets(options.environ, store.secrets):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -307,9 +309,9 @@ def test_a_tool_cannot_read_keys_out_of_the_process_of_gert(key):
 
 
 DUMPABLE = """\
-import ctypes
+import ctypes, sys
 from gert_core.cli import main
-main(["runs", "list"])
+main(sys.argv[1:])
 print("dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
 
@@ -317,11 +319,39 @@ print("dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to look into a process")
 @pytest.mark.parametrize(("address", "dumpable"), [("file:runs?password=hunter22", 0), ("file:runs", 1)])
 def test_a_process_with_the_password_of_its_store_lets_nobody_look_into_it(gert, address, dumpable):
-    environ = gert.environ | {"GERT_STORE": address}
+    assert is_dumpable(gert, "runs", "list", GERT_STORE=address) == dumpable
+
+
+def is_dumpable(gert, *words, **environ):
+    """Whether other processes of the user can look into one that was a command of gert."""
     done = subprocess.run(
-        [sys.executable, "-c", DUMPABLE], cwd=gert.root, env=environ, capture_output=True, text=True, check=False
+        [sys.executable, "-c", DUMPABLE, *words],
+        cwd=gert.root,
+        env=gert.environ | environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert f"dumpable {dumpable}" in done.stdout, done.stdout + done.stderr
+    (said,) = re.findall(r"^dumpable (\d)$", done.stdout, re.MULTILINE)
+    return int(said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to look into a process")
+@pytest.mark.parametrize(
+    ("words", "dumpable"),
+    [
+        (("mcp", "--token-env", "CALLERS"), 0),
+        (("mcp",), 1),
+        (("web", "--bind", "127.0.0.1:PORT"), 0),
+        (("slack", "listen"), 0),
+    ],
+)
+def test_a_server_with_a_secret_lets_nobody_look_into_it(gert, words, dumpable):
+    """They end at once: without an input, at a port that is taken, in a project that has no channel."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = [word.replace("PORT", str(taken.getsockname()[1])) for word in words]
+        assert is_dumpable(gert, *words, CALLERS="a-token-that-is-long-enough") == dumpable
 
 
 LISTENER = """\

@@ -82,6 +82,34 @@ def test_a_token_is_asked_for_and_is_the_caller(project):
     assert project.talk(other) == "run_not_own"
 
 
+@pytest.mark.parametrize("words", [(), ("--token-env", "MCP_CALLERS")])
+def test_no_tool_is_given_the_token_and_nothing_shows_it(project, words):
+    """Whichever variable has it; beside one that is named, the usual one is hidden too."""
+    project.program("tell", "env > told; echo $MCP_CALLERS $GERT_MCP_KEY; cat given")
+    project.tool("tell", '["tell"]', contract="{ effects: [] }")
+    project.document("tell", "- { id: tell, type: tool, tool: tell }", tools="tell")
+    project.path("given").write_text(f"it is {TOKEN}, really")
+    other = {"GERT_MCP_KEY": "another-token-of-the-server"} if words else {}
+
+    async def talk(url):
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as sender,
+            Client(streamable_http_client(url, http_client=sender), mode="legacy", cache=None) as client,
+        ):
+            return structured(await client.call_tool("runbook_tell", {}))
+
+    with project.over_http(*words, **{"MCP_CALLERS" if words else "GERT_MCP_KEY": TOKEN}, **other) as url:
+        run = anyio.run(talk, url)
+    assert run["status"] == "completed", run
+    told = project.path("told").read_text()
+    assert "PATH=" in told
+    kept = "".join(file.read_text() for file in project.root.glob("runs/**/*") if file.is_file())
+    assert "REDACTED" in kept
+    for text in (told, json.dumps(run), kept):
+        for secret in (TOKEN, *other.values()):
+            assert secret not in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

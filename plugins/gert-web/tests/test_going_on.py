@@ -177,8 +177,9 @@ def test_a_login_that_no_policy_knows_does_nothing_under_its_own_name(lab):
 
 
 def test_no_tool_is_given_the_secrets_of_the_server(lab):
-    lab.program("tell", "env | sort > told; echo done")
+    lab.program("tell", "env | sort > told; cat given")
     lab.tool("tell", '["tell"]', contract="{ effects: [network], writes: [service] }")
+    lab.path("given").write_text(f"it is {PROXY_SECRET}, really")
     lab.gated(policy())
     lab.book("- { id: tell, type: tool, tool: tell }", tools="tell")
     ticket = lab.pending("--as", "olga")
@@ -191,6 +192,9 @@ def test_no_tool_is_given_the_secrets_of_the_server(lab):
     assert "PATH=" in told
     for secret in (PROXY_SECRET, *keys.values(), "GERT_LINK", "GERT_BRIDGE"):
         assert secret not in told
+    kept = "".join(file.read_text() for file in lab.root.glob("runs/**/*") if file.is_file())
+    assert "it is <REDACTED:GERT_WEB_PROXY_KEY>, really" in kept
+    assert PROXY_SECRET not in kept
 
 
 def test_nothing_is_started_without_the_option(served):

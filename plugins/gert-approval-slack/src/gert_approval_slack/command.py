@@ -50,7 +50,9 @@ def main(args: Sequence[str], host: CommandHost) -> int:
 def _listen(root: str, store: str | None, plugins: Sequence[str], host: CommandHost) -> int:
     from gert_approval_slack.listening import listen
     from gert_core.hosting import Host
+    from gert_core.kit.server_secrets import hide_memory
 
+    hide_memory()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -58,6 +58,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     human_client: bool = False
     approve_url: str | None = None
     token: str | None = None
+    token_env: str | None = None
     store: str | None = None
     allow: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
@@ -76,9 +77,10 @@ def main(args: Sequence[str], host: CommandHost) -> int:
         sys.stdout.write(USAGE)
         return 0
     wanted = read(args, host.environ)
+    from gert_core.kit.server_secrets import keep_from_runs
     from gert_mcp.serving import serve
 
-    return serve(wanted, environ=host.environ)
+    return serve(wanted, environ=keep_from_runs(host.environ, wanted.token_env, key="GERT_MCP_TOKEN_KEY"))
 
 
 def read(args: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
@@ -104,6 +106,7 @@ def read(args: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
         human_client=given["human_client"],
         approve_url=_url(given["approve_url"]),
         token=None if stdio and given["token_env"] is None else _token(given["token_env"], environ),
+        token_env=given["token_env"],
         store=given["store"],
         allow=allow,
         block=block,

@@ -17,6 +17,7 @@ from gert_core.api import UsageError
 from gert_core.hosting import Host
 from gert_core.hosting.bridges import bridge_key, link_key
 from gert_core.kit.owners import account_name
+from gert_core.kit.server_secrets import hide_memory, keep_from_runs
 from gert_web.app import application
 from gert_web.endings import Endings
 from gert_web.forms import FormKeys
@@ -49,7 +50,8 @@ def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
     """Serve, and return the exit code."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="gert web: %(message)s")
     clients = _descriptors() - RESERVED
-    environ = {name: text for name, text in environ.items() if name != wanted.secret_env}
+    hide_memory()  # sessions of people and the secrets of callbacks are in it too
+    environ = keep_from_runs(environ, wanted.secret_env, key="GERT_WEB_PROXY_KEY")
     link = link_key(environ)
     bridge_key(environ, BRIDGE)  # what is wrong with it is said now
     # People are who the system says they are: no variable makes somebody else of them.
