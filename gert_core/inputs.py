@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from gert_core.api import GertError, InputBinding, InputError, UsageError
+from gert_core.api import GertError, InputBinding, InputError
 from gert_core.api.giving import FILE, GIVEN, Giving
 from gert_core.documents.limits import check_limits, has_limits
+from gert_core.documents.undeclared import refuse_undeclared
 from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
@@ -304,21 +305,6 @@ def _call(
         wrong = f"did not return a map of values for the input {names}; it is provided by {named(plugins)}"
         return InputError(f"the source {batch.source!r} {wrong}")
     return dict(answer)
-
-
-def refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object], *, giving: Giving) -> None:
-    """Raise ``UsageError`` for the first given name that is not a declared input."""
-    for name in given:
-        if name in declared:
-            continue
-        from gert_core.kit.nearest import nearest  # only mistakes need it
-
-        near = nearest(name, declared)
-        known = ", ".join(declared) or "none"
-        raise UsageError(
-            f"{giving.told(name)}, which the runbook does not declare as an input",
-            hint=f"did you mean {near!r}?" if near else f"declared inputs: {known}",
-        )
 
 
 def _unreachable(

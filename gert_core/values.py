@@ -26,13 +26,13 @@ def coerce(value: object, type: str) -> object:  # noqa: A002 - the document's w
     convert = _CONVERT.get(type)
     if convert is None:
         raise ValueError(f"{type!r} is not a type; types are {', '.join(_CONVERT)}")
-    return convert(value)
+    return _finite(convert(_finite(value) if isinstance(value, float) else value))
 
 
 def coerce_text(text: str, type: str) -> object:  # noqa: A002 - the document's word
     """Coerce text from a command line: lists and maps as JSON or YAML flow, a list also separated by commas."""
     if type in ("list", "object"):
-        found = _flow(text)
+        found = _finite(_flow(text))
         wanted = list if type == "list" else dict
         if isinstance(found, wanted):
             return found
@@ -43,13 +43,17 @@ def coerce_text(text: str, type: str) -> object:  # noqa: A002 - the document's 
 
 
 def parse_data(text: str) -> object:
-    """Return what a text says in YAML or JSON, as documents are read; raise ``ValueError`` with the line otherwise."""
+    """Return what a text says in YAML or JSON, as documents are read.
+
+    Raise ``ValueError`` with the place otherwise, which shows nothing of the text.
+    """
+    from gert_core.documents.unquoted import unquoted
     from gert_core.documents.yaml import loads
 
     document = loads(text.encode("utf-8", "replace"), name="value")
     if document.diagnostics:
         first = document.diagnostics[0]
-        raise ValueError(f"line {first.line}: {first.message}")
+        raise ValueError(f"line {first.line}, column {first.column}: {unquoted(first)[0]}")
     return _without_positions(document.value)
 
 
@@ -72,6 +76,21 @@ def canonical(value: object) -> bytes:
         return text.encode("utf-8")
     except TypeError as error:
         raise ValueError(f"not JSON serializable: {error}") from None
+
+
+def _finite(value: object) -> object:
+    """Return the value; raise ``ValueError`` when a number in it is not finite: no trace or hash could have it."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float):
+            if not isfinite(one):
+                raise ValueError(f"it has {one}, which is not a finite number")
+        elif isinstance(one, dict):
+            waiting.extend(one.values())
+        elif isinstance(one, (list, tuple)):
+            waiting.extend(one)
+    return value
 
 
 def _string(value: object) -> str:

@@ -31,6 +31,7 @@ MAX_VALUES: Final = 500_000
 MAX_EXPANSION: Final = 4 * 1024 * 1024
 MAX_DIAGNOSTICS: Final = 100
 EMPTY: Final = "the file is empty"
+SEVERAL: Final = "the file holds several YAML documents"
 BARE_TEMPLATE: Final = 'a template that begins a value must be quoted: "{{ ... }}"'
 _QUOTE_HINT: Final = "put the text in quotes"
 
@@ -107,9 +108,7 @@ class Composer:
         self._next()  # document end
         event = self._next()
         if type(event) is not StreamEndEvent:
-            raise _refused(
-                event, "the file holds several YAML documents", "keep one document per file; remove the `---`"
-            )
+            raise _refused(event, SEVERAL, "keep one document per file; remove the `---`")
         return value
 
     def _value(self, event: Any) -> Any:
@@ -298,6 +297,7 @@ __all__ = [
     "EMPTY",
     "MAX_DEPTH",
     "MAX_DIAGNOSTICS",
+    "SEVERAL",
     "Composer",
     "Map",
     "Mark",

@@ -31,6 +31,8 @@ from gert_core.documents.yaml_errors import BREAKS, explain
 from gert_core.kit.files import read_named
 
 MAX_BYTES: Final = 4 * 1024 * 1024
+NOT_UTF_8: Final = "the file is not UTF-8"
+TOO_LARGE: Final = "the file is larger than 4 MiB"
 _BOM: Final = b"\xef\xbb\xbf"
 _OTHER_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 # What YAML allows is much more than what it does not, and compiling a range takes as long as it is wide.
@@ -217,19 +219,15 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
 def _decode(data: bytes) -> str:
     """Decode the bytes, after the checks that need no parser."""
     if len(data) > MAX_BYTES:
-        raise UnreadableDocumentError(
-            "the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents"
-        )
+        raise UnreadableDocumentError(TOO_LARGE, line=1, column=1, hint="split it into smaller documents")
     if data.startswith(_OTHER_BOMS):
-        raise UnreadableDocumentError(
-            "the file is not UTF-8 but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8"
-        )
+        raise UnreadableDocumentError(f"{NOT_UTF_8} but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line, column = _position(data[: error.start].decode("utf-8", "replace"))
         raise UnreadableDocumentError(
-            f"the file is not UTF-8: byte 0x{data[error.start]:02x}",
+            f"{NOT_UTF_8}: byte 0x{data[error.start]:02x}",
             line=line,
             column=column,
             hint="save it as UTF-8",
@@ -257,4 +255,4 @@ def _position(before: str) -> tuple[int, int]:
     return len(lines), len(lines[-1]) + 1
 
 
-__all__ = ["Document", "Map", "Mark", "Seq", "is_file", "load", "loads", "overlaid"]
+__all__ = ["NOT_UTF_8", "TOO_LARGE", "Document", "Map", "Mark", "Seq", "is_file", "load", "loads", "overlaid"]

@@ -27,15 +27,18 @@ def parse_pairs(words: Iterable[str], *, what: str) -> dict[str, str]:
 
 
 def read_inputs(files: Iterable[Path]) -> dict[str, Any]:
-    """Read the ``--input`` files into one map; later files override earlier ones."""
+    """Read the ``--input`` files into one map; later files override earlier ones. No error shows what is in one."""
     out: dict[str, Any] = {}
     for file in files:
         from gert_core.documents import yaml
+        from gert_core.documents.unquoted import unquoted
 
         document = yaml.load(file)
         if document.diagnostics:
             first = document.diagnostics[0]
-            raise UsageError(f"--input {file}: {first.message}", file=str(file), line=first.line, column=first.column)
+            message, hint = unquoted(first)
+            message = f"--input {file}: {message}"
+            raise UsageError(message, file=str(file), line=first.line, column=first.column, hint=hint)
         if not isinstance(document.value, dict):
             raise UsageError(f"--input {file} is not a map of inputs", file=str(file))
         out.update(document.value)

@@ -136,7 +136,9 @@ def test_an_object_is_read_from_yaml_and_a_faulty_file_is_named(gert, book, tmp_
     path.write_text("a: 1\na: 2\n", encoding="utf-8")
     code, _, err = gert("exec", file)
     assert code == 2
-    assert "comes from the file x.yaml, which is not valid YAML: line 2: " in err
+    assert (
+        "comes from the file x.yaml, which is not valid YAML: line 2, column 1: a key is given twice in one map" in err
+    )
     path.write_text("- 1\n", encoding="utf-8")
     assert "must be object: a list is not a map" in gert("exec", file)[2]
 
