@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gert_core.api import ErrorKind, EventType, RunError, StoreError
 from gert_core.engine.holding import hold
 from gert_core.runs.directory import check_run_id
-from gert_core.runs.export import CheckedLines, blob_names, read_blobs
+from gert_core.runs.export import CheckedLines, CopiedBlobs, blob_names
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import Moved, mark, moved, refuse_moved
 from gert_core.trace.events import timestamp
@@ -31,6 +31,8 @@ class Copied(Struct, frozen=True, kw_only=True):
     blobs: int = 0
     torn: int = 0
     """How many bytes behind the last event were left behind, because they are not a complete one."""
+    changed: tuple[str, ...] = ()
+    """The files that steps kept and that are missing or have another content than was recorded."""
 
     def to_json(self) -> dict[str, object]:
         """Return an entry of ``gert store copy --json``."""
@@ -40,6 +42,7 @@ class Copied(Struct, frozen=True, kw_only=True):
             "events": self.events,
             "blobs": self.blobs,
             "torn_bytes": self.torn,
+            "changed": list(self.changed),
         }
 
 
@@ -101,18 +104,21 @@ def _transfer(source: RunStore, run: StoredRun, target: RunStore, *, output: boo
     """Write a run into a store that does not have it, the entries of the ledger first, and read it again there."""
     check_run_id(run.run_id)
     lines, names = CheckedLines(run), blob_names(run, output=output)
+    blobs = CopiedBlobs(run, names)
     ledger = None
     for entry in source.ledger().entries(run.run_id):
         ledger = ledger or target.ledger()
         ledger.restore(entry)
-    with target.import_run(run.run_id, lines=lines, blobs=lambda: read_blobs(run, names)) as copy:
+    with target.import_run(run.run_id, lines=lines, blobs=blobs) as copy:
         again = CheckedLines(copy)
         for _ in again():
             pass
         chain = lines.chain
         if (again.chain.events, again.chain.prev_hash) != (chain.events, chain.prev_hash):
             raise RunError(f"{copy.place} does not have what was written to it", kind=ErrorKind.TRACE)
-    return Copied(run_id=run.run_id, what="copied", events=chain.events, blobs=len(names), torn=chain.torn)
+    changed = tuple(lines.files.changed(blobs.digests))
+    done = Copied(run_id=run.run_id, what="copied", events=chain.events, blobs=len(names), torn=chain.torn)
+    return replace(done, changed=changed)
 
 
 def _there(target: RunStore, run: StoredRun) -> StoredRun | None:

@@ -7,14 +7,19 @@ import os
 import stat
 import tarfile
 from contextlib import suppress
+from hashlib import sha256
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from msgspec import Struct
 
-from gert_core.api.errors import StoreError, UsageError
-from gert_core.kit.files import UnreadableError
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import RunError, StoreError, UsageError
+from gert_core.api.store_records import BLOB_LIMIT
+from gert_core.kit.files import MIB, UnreadableError
+from gert_core.runs.attachments import ATTACHMENTS
 from gert_core.runs.cache import STATE
+from gert_core.runs.kept_files import KeptFiles
 from gert_core.runs.meta import META
 from gert_core.runs.moved import as_copied
 from gert_core.runs.outputs import DIRECTORY as OUTPUT
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
 TRACE: Final = "trace.jsonl"
 """The name of the lines in an archive, as in a directory of runs."""
 _CONTROL: Final = "control/"
+_LARGEST: Final = 1024 * MIB
+"""No blob of more bytes is read, whatever the trace says about it."""
 
 
 class Exported(Struct, frozen=True, kw_only=True):
@@ -41,6 +48,8 @@ class Exported(Struct, frozen=True, kw_only=True):
     blobs: int = 0
     torn: int = 0
     """How many bytes behind the last event were left out, because they are not a complete one."""
+    changed: tuple[str, ...] = ()
+    """The files that steps kept and that are missing or have another content than was recorded."""
 
 
 class CheckedLines:
@@ -50,14 +59,17 @@ class CheckedLines:
         self._run = run
         self.chain = Chain()
         """What is known of the lines that were read last."""
+        self.files = KeptFiles()
+        """What these lines say about files that the run keeps."""
 
     def __call__(self) -> Iterator[bytes]:
         """Yield the complete lines; raise ``TraceError`` when they are not as they were written."""
-        run, self.chain = self._run, Chain()
+        run, self.chain, self.files = self._run, Chain(), KeptFiles()
         try:
             for line in self.chain.lines(iter(run.lines())):
                 if line is self.chain.first and (found := decode(line).run_id) != run.run_id:
                     raise other_run(run.place, found, run.run_id)
+                self.files.note(line)
                 yield line
         except (AlteredError, ValueError) as error:
             raise altered(run.place, error) from None
@@ -73,13 +85,40 @@ def blob_names(run: StoredRun, *, output: bool = True) -> list[str]:
     return [name for name in run.names() if name != STATE and not name.startswith(left_out)]
 
 
-def read_blobs(run: StoredRun, names: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield these blobs as a copy of the run has them; raise ``RunError`` for one that cannot be read."""
-    for name in names:
-        info = run.info(name)
-        data = None if info is None else run.get(name, limit=max(1, info.size))
-        if data is not None:  # else it was deleted meanwhile, as old output is
-            yield name, as_copied(data) if name == META else data
+class CopiedBlobs:
+    """Blobs of a run as a copy has them; they can be read again, from the beginning."""
+
+    def __init__(self, run: StoredRun, names: list[str]) -> None:
+        self._run, self._names = run, names
+        self.digests: dict[str, str] = {}
+        """The hash of each file that steps keep, of those that were read last."""
+
+    def __call__(self) -> Iterator[tuple[str, bytes]]:
+        """Yield names and contents; raise ``RunError`` for one that cannot be read, is too large or has more names."""
+        self.digests = {}
+        for name in self._names:
+            info = self._run.info(name)
+            blob = None if info is None else self._run.blob(name, limit=self._limit(name, info.size))
+            if blob is None:  # it was deleted meanwhile, as old output is
+                continue
+            if blob.links > 1:
+                raise RunError(
+                    f"{name} of run {self._run.run_id} is a hard link: it may be a file of something else",
+                    kind=ErrorKind.RUN_DIRECTORY,
+                    hint="find out which file it is; if it is the run's own, put a copy in its place",
+                )
+            if name.startswith(f"{ATTACHMENTS}/"):
+                self.digests[name] = sha256(blob.data).hexdigest()
+            yield name, as_copied(blob.data) if name == META else blob.data
+
+    def _limit(self, name: str, size: int) -> int:
+        """Return how large a blob may be: one that was larger when it was kept as large as it was."""
+        if not BLOB_LIMIT < size <= _LARGEST:
+            return BLOB_LIMIT
+        files = KeptFiles()
+        for line in self._run.lines():
+            files.note(line)
+        return max(BLOB_LIMIT, files.size(name))
 
 
 def export_archive(run: StoredRun, path: Path, *, output: bool = True) -> Exported:
@@ -87,16 +126,17 @@ def export_archive(run: StoredRun, path: Path, *, output: bool = True) -> Export
 
     The file is there as a whole, private to its user, or is as it was. Raise ``UsageError`` when it cannot be written.
     """
-    lines, count = CheckedLines(run), 0
+    lines, blobs, count = CheckedLines(run), CopiedBlobs(run, blob_names(run, output=output)), 0
     with _replaced(path) as target, TemporaryFile() as spool, tarfile.open(fileobj=target, mode="w") as archive:
         spool.writelines(lines())
-        for name, data in read_blobs(run, blob_names(run, output=output)):
+        for name, data in blobs():
             _add(archive, f"{run.run_id}/{name}", io.BytesIO(data), len(data))
             count += 1
         size = spool.tell()
         spool.seek(0)
         _add(archive, f"{run.run_id}/{TRACE}", spool, size)
-    return Exported(run_id=run.run_id, events=lines.chain.events, blobs=count, torn=lines.chain.torn)
+    changed = tuple(lines.files.changed(blobs.digests))
+    return Exported(run_id=run.run_id, events=lines.chain.events, blobs=count, torn=lines.chain.torn, changed=changed)
 
 
 def export_lines(run: StoredRun, path: Path) -> Exported:
@@ -152,4 +192,4 @@ class _replaced:  # noqa: N801 - a context manager
             raise UsageError(f"{self._path} cannot be written: {error.strerror}") from None
 
 
-__all__ = ["CheckedLines", "Exported", "blob_names", "export_archive", "export_lines", "read_blobs"]
+__all__ = ["CheckedLines", "CopiedBlobs", "Exported", "blob_names", "export_archive", "export_lines"]

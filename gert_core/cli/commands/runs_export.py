@@ -13,6 +13,8 @@ from gert_core.cli.stores import store_here, store_option
 from gert_core.runs.find import find_run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gert_core.api import StoredRun
     from gert_core.runs.export import Exported
 
@@ -37,7 +39,8 @@ def export(
 ) -> int:
     """Write a run as it is: the lines of its trace to standard output, or everything to an archive.
 
-    The hash chain is checked on the way. The archive is the same whichever store the run is in; unpacked in a directory
+    The hash chain is checked on the way, and files that steps kept: those that are not what was recorded are written,
+    named, and the exit code is 1. The archive is the same whichever store the run is in; unpacked in a directory
     of runs it is that run.
     """
     from gert_core.runs.export import export_archive, export_lines
@@ -49,12 +52,19 @@ def export(
     done = export_lines(run, out_) if out_.suffix == _LINES else export_archive(run, out_, output=not no_output)
     if json:
         document = {"run_id": done.run_id, "out": str(out_), "events": done.events, "blobs": done.blobs}
-        out(json_.dumps({**document, "torn_bytes": done.torn}, ensure_ascii=False))
+        out(json_.dumps({**document, "torn_bytes": done.torn, "changed": done.changed}, ensure_ascii=False))
     else:
         files = f" and {done.blobs} file{'' if done.blobs == 1 else 's'}" if out_.suffix != _LINES else ""
         out(escape(f"{done.events} events{files} of run {done.run_id} written to {out_}"))
     _note(run, done)
-    return 0
+    return report_changed(done.run_id, done.changed)
+
+
+def report_changed(run_id: str, names: Sequence[str]) -> int:
+    """Name the files that are not what the trace recorded; return the exit code."""
+    for name in names:
+        err(escape(f"changed: {name} of run {run_id} is missing or not what its trace recorded (sha256)"))
+    return 1 if names else 0
 
 
 def _print(run: StoredRun) -> Exported:
@@ -78,4 +88,4 @@ def _note(run: StoredRun, done: Exported) -> None:
         err(f"left out: {done.torn} bytes behind event {done.events}, which a crash left and which are not an event")
 
 
-__all__ = ["export"]
+__all__ = ["export", "report_changed"]

@@ -6,6 +6,7 @@ import json as json_
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import RunError, UsageError
+from gert_core.cli.commands.runs_export import report_changed
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
@@ -72,7 +73,8 @@ def copy(
             err(escape(f"left out: {fault.message} ({fault.kind})"))
         if not ids:
             err(escape(f"no runs found in {here.place}"))
-    return 1 if refused else 0
+    changed = sum(report_changed(one.run_id, one.changed) for one in done)
+    return 1 if refused or changed else 0
 
 
 def _one(here: RunStore, run_id: str, there: RunStore, *, move: bool, by: str, output: bool) -> Copied:
