@@ -153,6 +153,8 @@ def _idle(info: RunInfo) -> RunError:
     run_id, over = info.run_id, info.state is not None and info.state.over
     if info.state is None:
         return RunError(str(info.problem), kind=ErrorKind.TRACE)
+    if info.problem is not None:
+        return RunError(f"run {run_id}: {info.problem}", kind=ErrorKind.NOT_RUNNING)
     if over:
         return RunError(f"run {run_id} is over ({info.status})", kind=ErrorKind.NOT_RUNNING)
     return RunError(

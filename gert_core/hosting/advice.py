@@ -37,6 +37,7 @@ _FAILED: Final = {
 _DONE: Final = {"confirm": "yes", "checklist": "all"}
 """What says that everything is done; other kinds have no answer that could be suggested."""
 _FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED, ErrorKind.SECRET_LOST)
+"""Kinds of failures that no retry mends; nor one of a step that was not approved, whatever the kind."""
 _FLAGS: Final = {"--retry-failed": "retry_failed", "--yes": "yes", "--abort": "abort"}
 OR: Final = "or"
 """The lead of a command that is taken instead of the one before it."""
@@ -164,7 +165,7 @@ def _reconciling(state: RunState, keys: Sequence[str], decisions: Mapping[str, s
 
 def _retrying(state: RunState) -> Iterator[NextStep]:
     failures = state.failures
-    if any(failure.kind in _FINAL for failure in failures):
+    if state.unapproved or any(failure.kind in _FINAL for failure in failures):
         denied = next((failure for failure in failures if failure.kind == ErrorKind.GOVERNANCE_DENIED), None)
         path = state.facts.get("runbook_path")
         if path and denied is not None:

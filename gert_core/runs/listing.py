@@ -26,6 +26,7 @@ SUSPENDED: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING, RunSta
 """The statuses of runs that are suspended: they wait for people, or to be resumed."""
 
 
+_NEVER: Final = "the run never started: its trace has no event"
 OPEN: Final = "open"
 """The status of a step that is not over and that nothing executes."""
 
@@ -33,7 +34,8 @@ OPEN: Final = "open"
 class RunInfo(Struct, frozen=True, kw_only=True):
     """A run as people look at it: the fold of its trace, and whether a process is executing it.
 
-    ``state`` is ``None`` when it cannot be read, ``problem`` is then the reason. The trace alone does not show whether
+    ``state`` is ``None`` when it cannot be read, ``problem`` is then the reason; it is also set for a run that never
+    started. The trace alone does not show whether
     a step is being executed or its process was killed.
     """
 
@@ -117,7 +119,8 @@ def run_info(run: StoredRun) -> RunInfo:
         return RunInfo(run=run, place=place, live=live, problem=error.message)
     if not live and state.status == RunStatus.RUNNING:  # it may have been started since
         live = run.holder() is not None
-    return RunInfo(run=run, state=state, place=place, live=live, moved=elsewhere)
+    problem = None if live or state.began else _NEVER
+    return RunInfo(run=run, state=state, place=place, live=live, problem=problem, moved=elsewhere)
 
 
 def list_runs(store: RunStore) -> Iterator[RunInfo]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import RunStatus, StepStatus
 from gert_core.runs.holds import Hold  # noqa: TC001 - read by msgspec at run time
 from gert_core.runs.times import RunTimes, between
@@ -190,9 +191,14 @@ class RunState(Struct, kw_only=True):
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @property
+    def began(self) -> bool:
+        """Return whether the run began: the trace of one that did not has no first event."""
+        return bool(self.facts)
+
+    @property
     def resumable(self) -> bool:
         """Return whether there is something to resume: other modes than real only look ahead or back."""
-        return self.mode in ("real", "") and self.status != RunStatus.COMPLETED and not self.aborted
+        return self.began and self.mode in ("real", "") and self.status != RunStatus.COMPLETED and not self.aborted
 
     @property
     def over(self) -> bool:
@@ -252,6 +258,12 @@ class RunState(Struct, kw_only=True):
         """Return the failing leaves that write and are not idempotent: they may have taken effect in part."""
         failing = [self.steps[key] for key in self.failing if key in self.steps]
         return [r for r in failing if r.failed and r.unrepeatable]
+
+    @property
+    def unapproved(self) -> list[str]:
+        """Return the failing steps that were not approved: rejected, too late or malformed. They are not retried."""
+        failing = [self.steps[key] for key in self.failing if key in self.steps]
+        return [record.key for record in failing if record.reason == ErrorKind.APPROVAL_REJECTED]
 
     @property
     def progress(self) -> dict[str, object]:

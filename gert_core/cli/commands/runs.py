@@ -89,9 +89,9 @@ def _show(info: RunInfo, step: str | None, *, json: bool) -> int:
     if json:
         steps = [step.to_json() for step in next_steps_of(info)]
         out(json_.dumps({**run_document(info), "next": steps}, ensure_ascii=False))
-        return 0 if info.state else 1
-    _describe(info)
-    return 0 if info.state else 1
+    else:
+        _describe(info)
+    return 0 if info.problem is None else 1
 
 
 def artifacts(
@@ -117,7 +117,7 @@ def artifacts(
 def _describe(info: RunInfo) -> None:
     state = info.state
     out(paint(info.run_id, "bold"))
-    if state is None:
+    if state is None or info.problem is not None:
         out(f"  {paint(escape(info.problem), 'red')}")
         return
     outcome = f": {_outcome(state)}" if state.outcome else ""
