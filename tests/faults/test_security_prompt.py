@@ -385,3 +385,46 @@ def test_nothing_in_the_process_finds_a_key_in_its_environment(gert, fake_dist):
     in_process, given = map(json.loads, said.out.splitlines())
     assert in_process == ["GERT_TRACE_SIGNING_KEY_ID", "GERT_TRACE_VERIFY_KEY"]
     assert given == sorted(name for name in environ if "_KEY" in name)
+
+
+CHECKS = "required_evidence: [{kind: checklist, name: doors, items: [closed, locked]}, {kind: text, name: who}]"
+MANUAL = f"""\
+apiVersion: kernel/v0
+meta: {{name: prompt}}
+tools: [push]
+steps:
+  - {{id: push, type: tool, tool: push}}
+  - {{id: look, type: manual, instructions: Look at the doors, {CHECKS}}}
+  - {{type: end, outcome: {{category: resolved, code: seen}}}}
+"""
+
+
+def outputs(gert: Gert) -> dict:
+    (done,) = [e["data"] for e in gert.events() if e["type"] == "step_complete" and e["data"]["step_id"] == "look"]
+    return done["outputs"]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_what_was_typed_before_the_question_of_a_step_is_no_answer(gert, raw):
+    gert.write(book=MANUAL)
+    with Terminal(gert, "exec", "book.yaml", typed="y\ny\nall\n", raw=raw) as terminal:
+        terminal.until("done (numbers").type("all\nmallory\n").until("who (text").type("ann\n").end()
+        assert terminal.code == 0, terminal.seen
+    assert outputs(gert) == {"doors": {"closed": True, "locked": True}, "who": "ann"}
+
+
+def test_what_was_typed_before_a_question_of_gert_answer_is_no_answer(gert):
+    gert.write(book=MANUAL)
+    assert gert("exec", "book.yaml", "--questions", "suspend").code == 0
+    with Terminal(gert, "answer", "latest", "look", typed="reject it\nall\n") as terminal:
+        terminal.until("done (numbers").type("all\nmallory\n").until("who (text").type("ann\n").end()
+        assert terminal.code == 0, terminal.seen
+    said = gert("resume", "latest")
+    assert "Outcome: resolved" in said.out, terminal.seen + said.all
+    assert outputs(gert) == {"doors": {"closed": True, "locked": True}, "who": "ann"}
+
+
+def test_lines_of_a_pipe_answer_one_question_after_the_other(gert):
+    gert.write(book=MANUAL)
+    assert gert("exec", "book.yaml", answers="all\nann\n").code == 0
+    assert outputs(gert) == {"doors": {"closed": True, "locked": True}, "who": "ann"}

@@ -67,7 +67,7 @@ def _typed(asked: OpenQuestions) -> dict[str, str]:
         for question in asked.missing:
             name, kind, lead = str(question["name"]), str(question.get("kind")), ""
             while name not in found:
-                line = console.ask(f"{lead}{question.get('prompt')}", deadline=Deadline(stop))
+                line = console.ask(f"{lead}{question.get('prompt')}", deadline=Deadline(stop), fresh=True)
                 if line is None:
                     raise UsageError(
                         f"the input ended before {name} was answered; nothing was stored",

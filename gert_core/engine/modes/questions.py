@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec.structs import replace
 
@@ -39,12 +39,15 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
     if facts.questions != "ask" or not services.plugins.console.interactive:
         raise NoAnswer(f"{question.name} was asked for, but questions cannot be asked here")
     actor = principal_of(facts.actor)
+    # What was typed before a question was shown does not answer it; a pipe has its lines ready.
+    fresh: dict[str, Any] = {"fresh": True} if getattr(services.plugins.console, "terminal", False) else {}
     try:
         with services.waits.during(execution.key), services.plugins.console.exclusive():
             reply = services.plugins.console.ask(
                 prompt,
                 deadline=execution.deadline.under(services.leave),
                 question=replace(question, prompt=prompt, step_key=execution.key),
+                **fresh,
             )
     except Declined as declining:
         return _answered(execution, question, "", declining.principal or actor, reason=declining.message)
