@@ -136,24 +136,18 @@ class Contracts:
     def levels(self, step: StepNode) -> tuple[Contract, ...]:
         """Return what policies decide about: what the tool's action or the type states, and the contract of the step.
 
-        The strictest decision applies, so that nothing a step declares leads to a milder one. Types whose contract is
-        fixed have one level.
+        The strictest decision applies, so that nothing a step adds leads to a milder one. A step whose type states
+        nothing, or only a default that the step replaces, has one level.
         """
         found = self.of(step)
-        if step.fields.contract is None or not _is_floor(step):
-            return (found,)
-        if self._functions.tool_use(step) is None and not callable(load_target(step.type.contract)):
-            return (found,)
-        return _levels(self._base(step), found)
+        return (found,) if step.fields.contract is None else _levels(step, self._base(step), found)
 
     def rendered_levels(self, step: StepNode, body: object) -> tuple[Contract, ...]:
         """Return the levels of the rendered step: what its type states for it, and that tightened by the step."""
         stated = self._functions.contract(step, self._tools, body)
         if stated is None:
             return self.levels(step)
-        floor = _is_floor(step)
-        found = tighten(stated, step.fields.contract, floor=floor)[0]
-        return _levels(stated, found) if floor else (found,)
+        return _levels(step, stated, tighten(stated, step.fields.contract, floor=_is_floor(step))[0])
 
     def key(self, step: StepNode) -> Path:
         """Return what determines a step's contract: the action, the type, or else the step's own path.
@@ -236,8 +230,17 @@ def accepts_any_input(node: StepNode) -> bool:
     return _states_its_own(node) and (own is None or own.inputs is None)
 
 
-def _levels(base: Contract, found: Contract) -> tuple[Contract, ...]:
-    return (base, found) if base != found else (found,)
+def _levels(node: StepNode, base: Contract, found: Contract) -> tuple[Contract, ...]:
+    """Return the contract that a step builds on, and its own; only the latter where the step states another one."""
+    if base == found or _states_its_own(node) or (node.type.relaxable and not _extends(found, base)):
+        return (found,)
+    return base, found
+
+
+def _extends(found: Contract, base: Contract) -> bool:
+    """Return whether a contract has every tag of another one: it adds to it, and does not replace it."""
+    tags = ((base.effects, found.effects), (base.writes, found.writes), (base.reads, found.reads))
+    return all(set(before) <= set(after) for before, after in tags)
 
 
 def _is_floor(node: StepNode) -> bool:
