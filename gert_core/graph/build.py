@@ -161,7 +161,7 @@ def _loop(step: StepNode) -> str:
 def _notes(book: Runbook, step: StepNode) -> list[str]:
     fields, notes = step.fields, []
     if (gate := book.functions.gate(step)) is not None:
-        asked = shorten(_BRACES.sub(r"\1", gate.message), _LONGEST_NOTE, placeholder=" …")
+        asked = shorten(_BRACES.sub(r"\1", gate.message or ""), _LONGEST_NOTE, placeholder=" …")
         notes.append(f"demands an approval: {asked}" if asked else "demands an approval")
     if fields.retry is not None and fields.retry.max > 1:
         notes.append(f"up to {fields.retry.max} attempts")

@@ -57,7 +57,8 @@ def test_a_copy_resumed_while_the_first_still_executes(gert):
     argv = [sys.executable, "-m", "gert_core", "resume", "--run", run.name]
     first = subprocess.Popen(argv, cwd=gert.root, env=gert.environ, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 30
-    while not (acted(gert) and (run / "children").exists()) and time.monotonic() < until:  # it is listed after its start
+    # A program is listed after its start.
+    while not (acted(gert) and (run / "children").exists()) and time.monotonic() < until:
         time.sleep(0.05)
     run.rename(gert.root / "moved")
     copy.rename(run)
