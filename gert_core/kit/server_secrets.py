@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SET_DUMPABLE: Final = 4
+_OWN: Final = r"GERT_.*_KEY.*"
 
 
 def hide_memory() -> None:
@@ -31,15 +33,12 @@ def keep_from_runs(environ: Mapping[str, str], name: str | None, *, key: str) ->
     No tool is given that variable, and its value is masked in everything runs write, as one of gert's own keys: under
     the name ``key``, such as ``GERT_MCP_TOKEN_KEY``. No other process of this user can read it from this one.
     """
-    from gert_core.secrets.environ import own_keys
-
     found = dict(environ)
     if not name or not (value := found.get(name)):
         return found
     hide_memory()
-    if name in own_keys({name: value}):  # masked and withheld under its own name
-        return found
-    del found[name]
+    if not re.fullmatch(_OWN, name):  # of gert's own keys runs may have another use, and no tool is given one
+        del found[name]
     if os.environ.get(name) == value:
         del os.environ[name]
     return {**found, key: value}
