@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Runbook
 
 
-_PLAIN: Final = rf"[A-Za-z0-9_-]{{1,{MINIMUM - 1}}}"
-"""A key that the name of a secret may have in it: too short to be masked itself."""
+_PLAIN: Final = rf"[A-Za-z0-9_-]{{1,{MINIMUM - 1}}}|[a-z]+(?:[A-Z][a-z]+)*(?:[_-][a-z]+)*[0-9]?"
+"""A key that is plain, and may stand in the name of a secret: too short to be masked, or a word that fields are called.
+
+Words such as ``user`` and ``clientId`` stand in much else; to hide them would hide that.
+"""
 
 
 class Secrets(Struct, frozen=True, kw_only=True):
@@ -150,7 +153,7 @@ def _input_variables(runbook: Runbook) -> frozenset[str]:
 
 
 def leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
-    """Yield the simple values in a secret value, and the keys that are long enough, each with its path behind the name.
+    """Yield the simple values in a secret value, and the keys that are not plain, each with its path behind the name.
 
     A path has no key that is masked itself or that a name cannot have: such a one is named by its place.
     """
@@ -159,7 +162,7 @@ def leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
             yield from leaves(f"{name}.{index}", item)
     elif hasattr(value, "keys"):
         for index, key in enumerate(map(str, value)):
-            if len(key) >= MINIMUM:
+            if len(key) >= MINIMUM and not re.fullmatch(_PLAIN, key):
                 yield f"{name}.key#{index}", key
         for label, key in _paths(value):
             yield from leaves(f"{name}.{label}", value[key])
