@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gert_core.runs.state import RunState
 
 WITHDRAWN: Final = "withdrawn"
-"""The status of an approval that nobody waits for any more."""
+"""The status of an approval that its run does not wait for any more."""
 
 
 def withdraw(state: RunState, *, tickets: Collection[str] = (), questions: Collection[str] = ()) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
@@ -33,8 +32,6 @@ _LISTS: Final = ("--fail-on",)
 """Those of them that take several, separated by commas."""
 _OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit", "--output", "-o")
 """Options that take a file other than the runbook."""
-
-
 _RUN_IDS: Final = "latest | [0-9]*T[0-9]*Z-*"
 """How shells tell that a word is a run."""
 _RUN_PATTERN: Final = "latest|[0-9]+T[0-9]+Z-.*"
@@ -71,8 +68,8 @@ def completion(
         if shell is None:
             raise UsageError("the shell is missing", hint=f"the shells are {', '.join(_SHELLS)}")
         raise UsageError(f"there is no completion for {shell!r}", hint=f"the shells are {', '.join(_SHELLS)}")
-    given = registry_for(project_or_warning(), ctx.obj, warn=False).commands()
-    plugins = {name: command.summary for name, command in sorted(given.items()) if name not in VERBS}
+    given = sorted(registry_for(project_or_warning(), ctx.obj, warn=False).commands().items())
+    plugins = {name: command.summary for name, command in given if name not in VERBS}
     out(_SHELLS[shell](list(entries(plugins))).rstrip("\n"))
     return 0
 
@@ -87,12 +84,12 @@ def _print_values(kind: str, file: Path | None, run: str | None, command: str) -
     return 0
 
 
-def entries(plugins: Mapping[str, str] = MappingProxyType({})) -> Iterator[CommandEntry]:
+def entries(plugins: Mapping[str, str] | None = None) -> Iterator[CommandEntry]:
     """Yield every command: the program itself, then verb by verb, then those of ``plugins`` by name and summary."""
     from gert_core.cli.build import commands
 
     top = (("-p", "Load or leave out a plugin."), ("--version", "Show the version."), ("--help", "Explain."))
-    yield CommandEntry(path="", summary="", commands=(*VERBS.items(), *plugins.items()), options=top)
+    yield CommandEntry(path="", summary="", commands=(*VERBS.items(), *(plugins or {}).items()), options=top)
     functions = {path: function for path, function, _ in commands()}
     for path, function, command in commands():
         verb, _, word = path.partition(" ")
@@ -103,7 +100,7 @@ def entries(plugins: Mapping[str, str] = MappingProxyType({})) -> Iterator[Comma
         words = _words(function)
         summary = _first_line(function) if word else VERBS[verb]
         yield CommandEntry(path=path, summary=summary, commands=words, options=_options(command))
-    for name, summary in plugins.items():
+    for name, summary in (plugins or {}).items():
         yield CommandEntry(path=name, summary=summary, options=(("--help", "Explain the command."),))
 
 
