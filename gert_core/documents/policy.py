@@ -42,7 +42,7 @@ class PolicyModel(GovernanceModel):
     apiVersion: Literal["policy/v0"] = Field(description="`policy/v0`.")  # noqa: N815 - the document's spelling
     meta: PolicyMeta = Field(description="Name and version.")
     people: dict[Text, PersonModel] = Field(default_factory=dict, description="Who may be named in `approvers`, by id.")
-    groups: dict[Text, list[Text]] = Field(default_factory=dict, description="Groups of people, by name.")
+    groups: dict[Text, list[Text]] = Field(default_factory=dict, description="Groups of people, by name; no agents.")
     bridges: dict[Text, BridgeModel] = Field(default_factory=dict, description="Programs that answer for people.")
     personal_keys: bool = Field(
         default=False, description="Whether only a signature by a person's own key counts, never a bridge's."

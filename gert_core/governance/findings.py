@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from gert_core.validation import Validated
     from gert_core.validation.domain.report import Report
 
+_DECLARED: Final = ("people", "bridges", "groups")
+
 
 def with_governance(found: Validated, *, registry: Registry, project: Project | None) -> Validated:
     """Return the result of a validation together with what a run would refuse when it combines its policies."""
     if found.kind == DocumentKind.POLICY:
         raw = found.document.value
-        if not found.valid or not isinstance(raw, dict) or not (raw.get("people") or raw.get("bridges")):
+        if not found.valid or not isinstance(raw, dict) or not any(map(raw.get, _DECLARED)):
             return found
     elif found.runbook is None or not any(_demands(found.runbook)):
         return found
@@ -43,10 +45,10 @@ def with_governance(found: Validated, *, registry: Registry, project: Project | 
 
 
 def _check_people(report: Report, document: Document, schemes: Callable[[str], SignatureScheme | None]) -> None:
-    """Report ids and keys of people and bridges that cannot be used, and what two people have in common."""
+    """Report ids and keys of people and bridges that cannot be used, what two have in common, and agents in groups."""
     from gert_core.governance.people import PeopleError, check_keys, parse_people
 
-    whole = {kind: document.value.get(kind) or {} for kind in ("people", "bridges")}
+    whole = {kind: document.value.get(kind) or {} for kind in _DECLARED}
     faults: list[PeopleError] = []
     for kind, named in whole.items():
         for name, raw in named.items():
@@ -56,7 +58,8 @@ def _check_people(report: Report, document: Document, schemes: Callable[[str], S
                 faults.append(error)
     try:
         if not faults:
-            parse_people([("the policy", whole)])
+            # People in groups may be those of another policy.
+            parse_people([("the policy", {**whole, "groups": {}})])
     except PeopleError as error:
         faults.append(error)
     for fault in faults:

@@ -84,11 +84,12 @@ class People(Struct, frozen=True, kw_only=True):
         return frozenset({comparable_id(name), *(comparable_id(person.id) for person in self._alike(name))})
 
     def expand(self, approvers: Iterable[str]) -> frozenset[str]:
-        """Return the comparable ids that a rule's ``approvers`` stand for."""
+        """Return the comparable ids that a rule's ``approvers`` stand for; an agent only where it is named itself."""
         found: set[str] = set()
         for name in approvers:
             if name.startswith(GROUP):
-                found |= self.groups.get(name.removeprefix(GROUP), frozenset())
+                members = self.groups.get(name.removeprefix(GROUP), frozenset())
+                found |= {member for member in members if not is_agent(member)}
             else:
                 found.add(comparable_id(name))
         return frozenset(found)
@@ -154,6 +155,7 @@ def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
             person = _person(name, raw or {})
             _define(persons, comparable_id(name), person, f"{title}: person {name!r}", "people", name)
         for name, members in (document.get("groups") or {}).items():
+            _refuse_agents(name, members)
             named = frozenset(comparable_id(member) for member in members)
             _define(groups, name, named, f"{title}: group {name!r}", "groups", name)
         for name, raw in (document.get("bridges") or {}).items():
@@ -222,6 +224,14 @@ def _keys(whose: str, raw: object, *place: str) -> tuple[Key, ...]:
             )
         found.append(key)
     return tuple(found)
+
+
+def _refuse_agents(group: str, members: Sequence[str]) -> None:
+    """Refuse an agent in a group: its approval counts only where a rule names it itself."""
+    for number, member in enumerate(members):
+        if is_agent(member):
+            message = f"group {group!r} has the agent {member!r}; agents are named in `approvers` of a rule itself"
+            raise PeopleError(message, "groups", group, number)
 
 
 def _refuse_shared(persons: Mapping[str, Person]) -> None:
