@@ -17,6 +17,19 @@ OWNERS: Final = frozenset({0})
 """The users who may own it: root."""
 _POLICIES: Final = "policies"
 _PLUGINS: Final = "plugins.yaml"
+_ASIDE: Final = (
+    "~",
+    ".bak",
+    ".orig",
+    ".old",
+    ".disabled",
+    ".dpkg-old",
+    ".dpkg-new",
+    ".dpkg-dist",
+    ".rpmnew",
+    ".rpmsave",
+)
+"""How names end of copies that editors and package managers leave, and of what was turned off."""
 _LINKS: Final = 40
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
@@ -43,11 +56,14 @@ def floor_policies() -> tuple[Path, ...]:
     except OSError as error:
         raise _broken(folder, f"cannot be listed: {error.strerror}") from None
     for name in names:
-        if _is_document(name) and not name.endswith(".yaml"):
+        if name.endswith(".yaml"):
+            continue
+        if not _is_document(name) and (folder / name).is_dir():
+            if not name.startswith("."):
+                raise _broken(folder / name, f"is a directory: policies are read from {folder} itself")
+        elif not _is_no_policy(name):
             # Its author believes that it applies.
             raise _broken(folder / name, "has another ending than .yaml, with which policies are read")
-        if not name.startswith(".") and not _is_document(name) and (folder / name).is_dir():
-            raise _broken(folder / name, f"is a directory: policies are read from {folder} itself")
     found = tuple(folder / name for name in names if name.endswith(".yaml"))
     for file in found:
         _trusted(file)
@@ -87,7 +103,14 @@ def _refuse_others() -> None:
 
 
 def _is_document(name: str) -> bool:
-    return name.lower().endswith((".yml", ".yaml"))
+    return name.lower().endswith((".yml", ".yaml", ".json"))
+
+
+def _is_no_policy(name: str) -> bool:
+    """Return whether a file plainly is no policy that applies: it is hidden, a copy, turned off, or a note."""
+    if _is_document(name):
+        return False
+    return name.startswith((".", "README")) or name.endswith(_ASIDE)
 
 
 def _exists(path: Path) -> bool:

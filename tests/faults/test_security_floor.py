@@ -251,6 +251,30 @@ def test_a_machine_floor_that_cannot_be_trusted_stops_every_run(machine, kind):
     assert not (machine.root / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    "name", ["deny.json", "deny.JSON", ".deny.json", ".deny.yml", "deny", "deny.yaml.txt", "deny.yam"]
+)
+def test_a_policy_of_the_machine_that_is_not_read_by_its_name_stops_every_run(machine, name):
+    machine.policy().rename(machine.etc / "policies" / name)
+    said = machine("exec", "book.yaml")
+    assert (said.returncode, f"{name} has another ending than .yaml" in said.stderr) == (2, True), said.stderr
+    assert not machine.done
+
+
+def test_a_list_of_plugins_of_the_machine_in_json_stops_every_run(machine):
+    machine.plugins("block: [transport-stdio]\n")
+    (machine.etc / "plugins.yaml").rename(machine.etc / "plugins.json")
+    assert machine("exec", "book.yaml").returncode == 2
+    assert not machine.done
+
+
+@pytest.mark.parametrize("name", ["deny.yaml~", "deny.yaml.bak", "deny.yaml.disabled", ".deny.yaml.swp", "README.md"])
+def test_copies_and_notes_beside_the_policies_of_the_machine_are_passed_over(machine, name):
+    machine.policy().rename(machine.etc / "policies" / name)
+    said = machine("exec", "book.yaml")
+    assert (said.returncode, machine.done) == (0, True), said.stderr
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="gives files to another user")
 def test_a_machine_floor_of_another_user_stops_every_run(machine):
     file = machine.policy()
