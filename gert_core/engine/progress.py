@@ -59,6 +59,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """How often it would be attempted; None: once."""
     artifacts: tuple[str, ...] = ()
     """What it would keep after success, in words."""
+    asks: str | None = None
+    """The message of the approval that it demands by itself."""
 
 
 class CallWatcher(Protocol):

@@ -32,6 +32,13 @@ def test_more_approvals_than_people_who_may_give_them_are_refused(here, gert, ap
     assert (code == 0, told in out + err) == (valid, not valid), out + err
 
 
+def test_a_dry_run_shows_what_approvers_are_going_to_be_asked(here, gert):
+    (here / "gate.yaml").write_text(RUNBOOK.replace("everything?", "{{ .run.runbook }}?"))
+    code, out, _ = gert("exec", "gate.yaml", "--mode", "dry-run")
+    assert code == 0
+    assert "    asks: Delete gate?\n" in out
+
+
 def test_policy_explain_has_the_step_beside_the_policies(here, gert):
     code, out, _ = gert("policy", "explain", "gate.yaml")
     assert code == 0

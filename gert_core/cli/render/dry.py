@@ -47,6 +47,9 @@ class DryProgress(TerminalProgress):
         words += [word for word in ("idempotent", "deterministic") if getattr(contract, word)]
         self._print(f"{indent}contract: {', '.join(words)}")
         self._print(f"{indent}governance: {decision.action} (risk {decision.risk}). {decision.reason}")
+        if evaluation.asks:
+            for line in named("asks:", evaluation.asks, indent=indent, mask=self.mask):
+                self._print(line, masked=True)
         for name, value in evaluation.inputs.items():
             for line in named(f"input {name} =", value, indent=indent, mask=self.mask):
                 self._print(line, masked=True)

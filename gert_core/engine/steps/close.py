@@ -193,6 +193,7 @@ def _evaluation(execution: StepExecution) -> Evaluation:
         platforms=tuple(tool.meta.platform) if tool is not None else (),
         retry=compiled.retry if compiled.retry is not None and compiled.retry.applies(execution.contract) else None,
         artifacts=_artifacts(execution),
+        asks=execution.gate.message if execution.gate is not None else None,
     )
 
 
