@@ -107,7 +107,7 @@ def _is_document(name: str) -> bool:
 
 
 def _is_no_policy(name: str) -> bool:
-    """Return whether a file plainly is no policy that applies: it is hidden, a copy, turned off, or a note."""
+    """Return whether a file is plainly not meant to apply: hidden, a copy, turned off, or a note."""
     if _is_document(name):
         return False
     return name.startswith((".", "README")) or name.endswith(_ASIDE)
