@@ -277,6 +277,9 @@ def test_a_value_that_a_person_states_is_masked(tmp_path):
     outputs = json.dumps({"password": given(gert)[0], "user": "app"})
     short = gert("resume", "--run", gert.run().name, "--reconcile", "rotate=done", "--outputs", '{"password": "abc"}')
     assert (short.code, "is secret and has less than 8 characters" in short.err) == (2, True), short.all
+    listed = ("--reconcile", "rotate=done", "--outputs", '{"password": ["hunter2-hunter2"]}')
+    wrong = gert("resume", "--run", gert.run().name, *listed)
+    assert (wrong.code, "hunter2" in wrong.all, "its value is not shown" in wrong.err) == (2, False, True), wrong.all
     said = gert("resume", "--run", gert.run().name, "--reconcile", "rotate=done", "--outputs", outputs)
     assert said.code == 0, said.all
     assert got(gert) == given(gert) * 3

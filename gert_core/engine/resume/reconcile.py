@@ -129,7 +129,8 @@ def _typed(record: StepState, outputs: Mapping[str, object], runbook: Runbook) -
         try:
             typed[name] = coerce(value, declared[name].type) if name in declared else value
         except ValueError as error:
-            raise UsageError(f"--outputs: {name!r} of {record.key}: {error}") from None
+            why = "a secret output is a string; its value is not shown" if declared[name].secret else error
+            raise UsageError(f"--outputs: {name!r} of {record.key}: {why}") from None
         if name in declared and declared[name].secret and len(str(typed[name])) < SHORTEST:
             raise UsageError(
                 f"--outputs: {name!r} of {record.key} is secret and has less than {SHORTEST} characters",

@@ -55,14 +55,12 @@ def risky_keys(state: RunState, void: list[str]) -> list[StepState]:
 
 
 def _refuse_rejected(state: RunState) -> None:
-    for key in state.failing:
-        record = state.steps.get(key)
-        if record is not None and record.reason == ErrorKind.APPROVAL_REJECTED:
-            raise RunError(
-                f"step {key} was not approved, and a run asks once for the approval of a step",
-                kind=ErrorKind.NOT_RESUMABLE,
-                hint="start a new run",
-            )
+    for key in state.unapproved:
+        raise RunError(
+            f"step {key} was not approved, and a run asks once for the approval of a step",
+            kind=ErrorKind.NOT_RESUMABLE,
+            hint="start a new run",
+        )
 
 
 def _caught(state: RunState, failing: frozenset[str], runbook: Runbook) -> list[str]:
