@@ -8,6 +8,7 @@ from people import TOOL
 
 HEAD = "apiVersion: kernel/v0\nmeta: {name: gate}\ntools: [act]\nsteps:\n"
 GOVERNED = "meta: {name: gate, governance: {rules: [{effects: [danger], action: RULE}]}}"
+LISTED = HEAD.replace("{name: gate}", "{name: gate, constants: {lst: [1]}}")
 ACT = "{id: act, type: tool, tool: act}"
 GATE = "{id: gate, type: approval, message: m}"
 OK = "{id: ok, type: assert, assert: [{type: equals, value: 1, expected: 1}]}"
@@ -18,11 +19,13 @@ DAG = "  - {id: d, type: dag, nodes: [{name: g, steps: [%s]}, {name: a, %ssteps:
 BEHIND = "  - {id: p, type: parallel, branches: [{steps: [%s]}, {steps: [%s%s]}]}\n%s"
 ITEMS = "  - {id: l, type: block, for_each: {over: [one, two], as: it}, steps: [%s]}\n"
 LATER = 'when: "{{ ne .it \\"one\\" }}"'
+SKIPPED = f'{{id: b, type: block, when: "{{{{ eq .flag \\"yes-please\\" }}}}", steps: [{GATE}]}}'
+IN_DAG = (DAG % (SKIPPED, "depends_on: [g], ", ACT.replace("id: act", "id: first"))).strip(" -\n")
 
 
 def project(root, steps: str, head: str = HEAD) -> Gert:
     made = Gert(root)
-    made.write(tool_act=TOOL, gate=head + steps + END)
+    made.write(tool_act=TOOL, gate=head + steps + ("" if END in steps else END))
     return made
 
 
@@ -40,7 +43,15 @@ def acted(gert: Gert) -> bool:
     return (gert.root / "acted").exists()
 
 
+EMPTY = f"  - {{id: gate, %s}}\n  - {ACT}\n"
 MOVED = {
+    "it is an empty block now": (f"  - {GATE}\n  - {ACT}\n", EMPTY % "type: block, steps: []"),
+    "it is asked of no item now": (
+        f"  - {GATE}\n  - {ACT}\n",
+        EMPTY % "type: approval, message: m, for_each: {over: [], as: it}",
+    ),
+    "behind it, in the cleanup": (f"  - {GATE}\n  - {ACT}\n", f"  - {GATE}\n{END}finally:\n  - {ACT}\n"),
+    "in its block's cleanup": (PAIR, f"  - {{id: b, type: block, steps: [{GATE}], finally: [{ACT}]}}\n"),
     "its block is a tool now": (PAIR, f"  - {ACT.replace('id: act', 'id: b')}\n"),
     "its block is a parallel now": (PAIR, BRANCHES),
     "a node of a dag depends on it no longer": (DAG % (GATE, "depends_on: [g], ", ACT), DAG % (GATE, "", ACT)),
@@ -94,9 +105,10 @@ def test_a_branch_beside_an_open_approval_goes_on_in_an_unchanged_runbook(tmp_pa
     "guarded",
     [
         GATE.replace("type: approval", 'type: approval, when: "{{ eq .flag \\"yes-please\\" }}"'),
-        f'{{id: b, type: block, when: "{{{{ eq .flag \\"yes-please\\" }}}}", steps: [{GATE}]}}',
+        SKIPPED,
+        IN_DAG,
     ],
-    ids=["itself", "its block"],
+    ids=["itself", "its block", "a node of a dag"],
 )
 def test_no_other_value_of_a_secret_input_skips_an_approval_that_was_asked_for(tmp_path, guarded):
     head = HEAD.replace("{name: gate}", "{name: gate, inputs: {flag: {type: string, secret: true, required: true}}}")
@@ -120,6 +132,31 @@ def test_no_changed_runbook_takes_a_step_out_of_the_policy_that_asked_about_it(t
     project(tmp_path, f"  - {ACT.replace('id: act', f'id: {other}')}\n")
     said = changed(gert)
     assert said.document.get("status") == "approval_pending" or said.document["error"]["kind"] == "drift", said.all
+    assert not acted(gert)
+
+
+@pytest.mark.parametrize("rejected", [False, True], ids=["open", "rejected"])
+def test_no_changed_runbook_gets_past_a_policy_by_an_error(tmp_path, rejected):
+    """A step that cannot be rendered is an error before it is decided about, and the run may continue after errors."""
+    head = HEAD.replace("meta: {name: gate}", GOVERNED.replace("RULE", "require-approval"))
+    gert = project(tmp_path, f"  - {ACT}\n", head)
+    ticket = waiting(gert)
+    if rejected:
+        assert gert("reject", ticket, "--as", "ann").code == 0
+    wrong = ACT.replace("id: act", "id: act, continue_on_fail: true, when: '{{ index .lst 7 }}'")
+    project(tmp_path, f"  - {wrong}\n  - {ACT.replace('id: act', 'id: act2')}\n", LISTED)
+    said = changed(gert)
+    assert (said.code, said.document["error"]["kind"]) == (1, "drift"), said.all
+    assert not acted(gert)
+
+
+def test_no_changed_runbook_makes_a_tool_of_a_step_that_was_open_beside_an_approval(tmp_path):
+    open_ = "{id: m, type: manual, instructions: look, scope: o}"
+    both = f"  - {{id: p, type: parallel, branches: [{{steps: [{GATE}]}}, {{steps: [%s]}}]}}\n"
+    gert = project(tmp_path, both % open_)
+    waiting(gert, "--questions", "suspend")
+    project(tmp_path, both % ACT.replace("id: act", "id: m"))
+    assert changed(gert, "--questions", "suspend").document["status"] == "approval_pending"
     assert not acted(gert)
 
 

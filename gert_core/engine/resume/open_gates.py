@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, RunError, StepStatus
 from gert_core.api.steps import Flow
-from gert_core.governance.gates import STEP
 from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ OPEN: Final = "waits for approval"
 REJECTED: Final = "was rejected"
 DENIED: Final = "was denied"
 
+_APPROVED: Final = "approved"
 _ASKED: Final[Mapping[str, str]] = {Act.REQUIRE_APPROVAL: OPEN, Act.DENY: DENIED}
 
 
@@ -35,9 +35,8 @@ class OpenGates:
         self.changed = False
         """Whether documents changed since the run began, which was allowed."""
         self._found: dict[str, str] = {}
-        self._demanded: set[str] = set()
-        """Those whose step demanded the approval itself."""
-        self._approved: set[str] = set()
+        self._approved: dict[str, int] = {}
+        """Those among them that were approved and did not end, with the number of that event."""
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -46,25 +45,22 @@ class OpenGates:
         """Take note of an event of a step."""
         if (what := _asked(event)) is not None:
             self._found[key] = what
-            self._approved.discard(key)
-            if _demands(event):
-                self._demanded.add(key)
+            self._approved.pop(key, None)
         elif key not in self._found:
             return
         elif event.type == EventType.APPROVAL_RESOLVED:
             if event.data.get("approved"):
-                self._approved.add(key)
+                self._approved[key] = event.seq
             else:
                 self._found[key] = REJECTED
         elif event.type == EventType.STEP_COMPLETE and self._is_over(key, str(event.data.get("status"))):
             del self._found[key]
-            self._demanded.discard(key)
 
     def _is_over(self, key: str, status: str) -> bool:
-        """Return whether a step is over with this status; one that was to ask and could not is not."""
-        if status == StepStatus.ERROR:
-            return key not in self._demanded or key in self._approved
-        return status != StepStatus.SKIPPED
+        """Return whether a step is over: approved, or rejected where that fails it and nothing else."""
+        if self._found[key] == REJECTED:
+            return status == StepStatus.FAILED
+        return key in self._approved and status != StepStatus.SKIPPED
 
     def ends_the_run(self, key: str) -> bool:
         """Return whether the run ends without the approval, because a changed step cannot say that it goes on then."""
@@ -74,40 +70,45 @@ class OpenGates:
         """Return whether a step has to wait until an approval is given that was asked for beside it.
 
         Raise ``RunError`` for a step that would run in place of such an approval, or behind it. While documents are
-        those of the start, a step beside it goes on; a changed one cannot say that it stands beside it.
+        those of the start, a step beside it goes on, and one that was opened before. A changed runbook cannot say that
+        a step stands beside it, or that it is the one which was opened.
         """
-        state, leaf = execution.services.journal.state, execution.compiled.leaf
-        if execution.key in self._leaves if leaf else execution.key in state.steps or execution.key in state.void:
-            return False  # it was opened before, as what it is
+        key, leaf, state = execution.key, execution.compiled.leaf, execution.services.journal.state
+        if leaf and key in self._leaves and (not self.changed or key in self._found):
+            return False
+        if not leaf and (key in state.steps or key in state.void):
+            return False
         beside = False
         for gate, what in self._found.items():
-            around = gate.startswith((f"{execution.key}/", f"{execution.key}["))
-            if execution.key == gate or (around and not leaf) or self._settled(execution, gate, what):
+            around = not leaf and gate.startswith((f"{key}/", f"{key}["))
+            if key == gate or around or self._settled(execution, gate, what):
                 continue
             if not _beside(execution, gate) or (self.changed and what != OPEN):
-                raise self._refusal(f"step {execution.key} would run without the approval of step {gate}, which {what}")
+                raise self._refusal(f"step {key} would run without the approval of step {gate}, which {what}")
             beside = True
         return beside and self.changed
 
     def refuse_skipped(self, key: str) -> None:
-        """Raise ``RunError`` for a step that would be skipped although it was denied, or an approval asked for."""
-        if (what := self._found.get(key)) is not None:
-            raise self._refusal(f"step {key} would be skipped without the approval of step {key}, which {what}")
+        """Raise ``RunError`` for a step that would be skipped although it, or one in it, was asked about or denied."""
+        for gate, what in self._found.items():
+            if gate == key or gate.startswith((f"{key}/", f"{key}[")):
+                raise self._refusal(f"step {key} would be skipped without the approval of step {gate}, which {what}")
 
     def _settled(self, execution: StepExecution, gate: str, what: str) -> bool:
         """Return whether a step may run: what was asked for was given, or it is cleanup after a refusal."""
         state = execution.services.journal.state
-        record = state.steps.get(gate)
-        if record is not None and record.status in (StepStatus.SUCCESS, StepStatus.FAILED):
-            return True
+        record, approval = state.steps.get(gate), state.approvals.get(gate, {})
+        if record is not None and record.status in (StepStatus.SUCCESS, StepStatus.FAILED, StepStatus.ERROR):
+            # In a changed runbook something else may have its key, and come to an end without any approval.
+            given = approval.get("status") == _APPROVED and approval.get("seq") != self._approved.get(gate)
+            return given or not self.changed
         if not self.changed and gate in state.void:
             return True  # it is decided anew when the run comes to it again
-        if record is not None and record.status == StepStatus.ERROR:
-            return not (self.changed and gate in self._demanded)
-        if not execution.frame.cleanup:
-            return False
+        if not execution.frame.cleanup or not self.changed:
+            return execution.frame.cleanup
+        # What acts may have been put into the cleanup of a changed runbook from behind the approval.
         refused = record is not None and record.status == StepStatus.SKIPPED and record.failure is not None
-        return refused or what != OPEN or not self.changed
+        return (refused or what != OPEN) and (not execution.compiled.leaf or execution.contract.pure)
 
     def _refusal(self, message: str) -> RunError:
         return RunError(
@@ -124,14 +125,6 @@ def _asked(event: TraceEvent) -> str | None:
     if event.type != EventType.GOVERNANCE_DECISION:
         return None
     return _ASKED.get(str(event.data.get("decision")))
-
-
-def _demands(event: TraceEvent) -> bool:
-    """Return whether an event is the decision of a step that demands its approval, or a request with its message."""
-    if event.type == EventType.APPROVAL_SUBMITTED:
-        request = event.data.get("request")
-        return isinstance(request, dict) and request.get("message") is not None
-    return event.type == EventType.GOVERNANCE_DECISION and event.data.get("source") == STEP
 
 
 def _beside(execution: StepExecution, gate: str) -> bool:
