@@ -137,8 +137,8 @@ def test_retried_after_the_policy_was_softened_the_denial_that_is_recorded_holds
     run = denied(shell)["run_id"]
     shell.write("no.yaml", DENY.replace("deny", "allow"))
     result = shell.json("resume", "--run", run, "--retry-failed", "--on-drift", "allow", code=1)
-    assert (result["status"], result["failure"]["kind"]) == ("failed", "governance_denied")
-    assert {step["step_key"]: step["status"] for step in result["steps"]} == {"look": "success", "drop": "skipped"}
+    assert result["error"]["kind"] == "drift"
+    assert "step look would run without the approval of step drop, which was denied" in result["error"]["message"]
     shell.gert("trace", "verify", str(shell.root / "runs" / run / "trace.jsonl"))
 
 

@@ -74,9 +74,11 @@ class OpenGates:
         a step stands beside it, or that it is the one which was opened.
         """
         key, leaf, state = execution.key, execution.compiled.leaf, execution.services.journal.state
-        if leaf and key in self._leaves and (not self.changed or key in self._found):
-            return False
-        if not leaf and (key in state.steps or key in state.void):
+        if self.changed and leaf:
+            opened = key in self._leaves and key in self._found
+        else:
+            opened = key in state.steps or key in state.void
+        if opened:
             return False
         beside = False
         for gate, what in self._found.items():
