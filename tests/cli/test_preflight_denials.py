@@ -139,7 +139,7 @@ def test_retried_after_the_policy_was_softened_the_denial_that_is_recorded_holds
     result = shell.json("resume", "--run", run, "--retry-failed", "--on-drift", "allow", code=1)
     assert result["error"]["kind"] == "drift"
     assert "step look would run without the approval of step drop, which was denied" in result["error"]["message"]
-    shell.gert("trace", "verify", str(shell.root / "runs" / run / "trace.jsonl"))
+    assert not shell.events("step_start"), "nothing was executed"
 
 
 ASKED = """\
