@@ -160,6 +160,49 @@ def test_no_changed_runbook_makes_a_tool_of_a_step_that_was_open_beside_an_appro
     assert not acted(gert)
 
 
+REPLACED = [
+    "type: block, steps: []",
+    "type: wait, for: 1ms",
+    "type: approval, message: m, for_each: {over: [], as: it}",
+]
+
+
+@pytest.mark.parametrize("rejected", [False, True], ids=["open", "rejected"])
+@pytest.mark.parametrize("other", REPLACED, ids=["a block", "a wait", "a loop"])
+def test_no_change_that_is_undone_again_stands_for_an_approval(tmp_path, other, rejected):
+    gert = project(tmp_path, f"  - {GATE}\n  - {ACT}\n")
+    ticket = waiting(gert)
+    if rejected:
+        assert gert("reject", ticket, "--as", "ann").code == 0
+    project(tmp_path, EMPTY % other)
+    assert changed(gert).document["error"]["kind"] == "drift"
+    project(tmp_path, f"  - {GATE}\n  - {ACT}\n")
+    said = gert("resume", "--run", gert.run().name, "--json")
+    assert said.document["status"] == ("failed" if rejected else "approval_pending"), said.all
+    assert not acted(gert)
+
+
+ERRS = GATE.replace("message: m", 'continue_on_fail: true, message: "ok {{ int .flag }}"')
+AROUND = "{id: b, type: block, continue_on_fail: true, %s, steps: [" + GATE + "]}"
+BY_CONDITION = AROUND % 'when: "{{ eq (int .flag) 1 }}"'
+BY_LOOP = AROUND % 'for_each: {over: "{{ range (int .flag) }}", as: it}'
+ERRING = {
+    "itself": f"  - {ERRS}\n  - {ACT}\n",
+    "its block": DAG % (BY_CONDITION, "depends_on: [g], ", ACT),
+    "its loop": DAG % (BY_LOOP, "depends_on: [g], ", ACT),
+}
+
+
+@pytest.mark.parametrize("steps", ERRING.values(), ids=ERRING)
+def test_no_other_value_of_a_secret_input_makes_an_error_of_an_approval_that_was_asked_for(tmp_path, steps):
+    head = HEAD.replace("{name: gate}", "{name: gate, inputs: {flag: {type: string, secret: true, required: true}}}")
+    gert = project(tmp_path, steps, head)
+    waiting(gert, "--var", "flag=00001")
+    said = gert("resume", "--run", gert.run().name, "--var", "flag=no-thanks", "--json")
+    assert (said.code, said.document["error"]["kind"]) == (1, "resume_diverged"), said.all
+    assert not acted(gert)
+
+
 def test_no_changed_runbook_retries_what_was_denied_under_another_name(tmp_path):
     rule = GOVERNED.replace("RULE", "deny")
     gert = project(tmp_path, f"  - {OK}\n  - {ACT}\n", HEAD.replace("meta: {name: gate}", rule))

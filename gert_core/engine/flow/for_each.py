@@ -75,6 +75,10 @@ class _Loop:
                 start["items"] = len(items)
         except (StepProblem, SecretNeeded) as problem:
             fault = problem
+        if run.services.recorded is not None:
+            run.services.recorded.gates.refuse_replaced(self.key)
+            if isinstance(fault, StepProblem):
+                run.services.recorded.gates.refuse_skipped(self.key)
         self._add(EventType.STEP_START, start)
         run.services.progress.started(self.execution.info)
         if fault is not None:

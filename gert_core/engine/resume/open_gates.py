@@ -74,6 +74,8 @@ class OpenGates:
         a step stands beside it, or that it is the one which was opened.
         """
         key, leaf, state = execution.key, execution.compiled.leaf, execution.services.journal.state
+        if not leaf:
+            self.refuse_replaced(key)
         if self.changed and leaf:
             opened = key in self._leaves and key in self._found
         else:
@@ -90,8 +92,18 @@ class OpenGates:
             beside = True
         return beside and self.changed
 
+    def refuse_replaced(self, key: str) -> None:
+        """Raise ``RunError`` for blocks or items in a changed runbook where an approval was asked for."""
+        if self.changed and (what := self._found.get(key)) is not None:
+            raise self._refusal(f"step {key} would run without the approval of step {key}, which {what}")
+
+    def refuse_unapproved(self, key: str, status: str) -> None:
+        """Raise ``RunError`` for a recorded result of a step whose approval was asked for and not given."""
+        if status in (StepStatus.SUCCESS, StepStatus.FAILED) and (what := self._found.get(key)) is not None:
+            raise self._refusal(f"step {key} has a result without the approval of step {key}, which {what}")
+
     def refuse_skipped(self, key: str) -> None:
-        """Raise ``RunError`` for a step that would be skipped although it, or one in it, was asked about or denied."""
+        """Raise ``RunError`` for a step that would not run although it, or one in it, was asked about or denied."""
         for gate, what in self._found.items():
             if gate == key or gate.startswith((f"{key}/", f"{key}[")):
                 raise self._refusal(f"step {key} would be skipped without the approval of step {gate}, which {what}")

@@ -117,6 +117,7 @@ class StepExecution:
         self.doubts = self.run.doubts
         if services.recorded is not None:
             if self.compiled.leaf and (record := services.recorded.finished(self.key)) is not None:
+                services.recorded.gates.refuse_unapproved(self.key, record.status)
                 if self.compiled.gated and record.status == StepStatus.SUCCESS:
                     from gert_core.engine.steps.gates import confirm_gate
 
@@ -134,6 +135,8 @@ class StepExecution:
             render_step(self)
             category = None if self.compiled.type.outcome is None else self._category()
         except (StepProblem, PluginFault) as problem:
+            if services.recorded is not None:
+                services.recorded.gates.refuse_skipped(self.key)
             return self._unable(problem.kind, problem.message)
         except SecretNeeded as need:
             return postponed(self, need)
