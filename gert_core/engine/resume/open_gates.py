@@ -44,8 +44,11 @@ class OpenGates:
     def take(self, event: TraceEvent, key: str) -> None:
         """Take note of an event of a step."""
         if (what := _asked(event)) is not None:
-            self._found[key] = what
-            self._approved.pop(key, None)
+            asked = event.type == EventType.APPROVAL_SUBMITTED
+            if asked:
+                self._approved.pop(key, None)
+            if asked or what == DENIED or key not in self._found:  # who continues a step decides about it once more
+                self._found[key] = what
         elif key not in self._found:
             return
         elif event.type == EventType.APPROVAL_RESOLVED:
@@ -55,6 +58,7 @@ class OpenGates:
                 self._found[key] = REJECTED
         elif event.type == EventType.STEP_COMPLETE and self._is_over(key, str(event.data.get("status"))):
             del self._found[key]
+            self._approved.pop(key, None)
 
     def _is_over(self, key: str, status: str) -> bool:
         """Return whether a step is over: approved, or rejected where that fails it and nothing else."""
