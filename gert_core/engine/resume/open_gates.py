@@ -101,11 +101,6 @@ class OpenGates:
         if self.changed and (what := self._found.get(key)) is not None:
             raise self._refusal(f"step {key} would run without the approval of step {key}, which {what}")
 
-    def refuse_unapproved(self, key: str, status: str) -> None:
-        """Raise ``RunError`` for a recorded result of a step whose approval was asked for and not given."""
-        if status in (StepStatus.SUCCESS, StepStatus.FAILED) and (what := self._found.get(key)) is not None:
-            raise self._refusal(f"step {key} has a result without the approval of step {key}, which {what}")
-
     def refuse_skipped(self, key: str) -> None:
         """Raise ``RunError`` for a step that would not run although it, or one in it, was asked about or denied."""
         for gate, what in self._found.items():

@@ -117,7 +117,6 @@ class StepExecution:
         self.doubts = self.run.doubts
         if services.recorded is not None:
             if self.compiled.leaf and (record := services.recorded.finished(self.key)) is not None:
-                services.recorded.gates.refuse_unapproved(self.key, record.status)
                 if self.compiled.gated and record.status == StepStatus.SUCCESS:
                     from gert_core.engine.steps.gates import confirm_gate
 
