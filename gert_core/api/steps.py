@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     OutcomeFn = Callable[[Any], Outcome]
     ProgramFn = Callable[[Any], "str | None"]
     GateFn = Callable[[Any], "Gate | None"]
+    DetailFn = Callable[[Any], str]
 
 
 CLEANUP_TIMEOUT: Final = 600.0
@@ -215,6 +216,10 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``gate``: ``gate(step) -> Gate | None``, the approval that the step demands by itself, in types without blocks. It
       is asked for like one that a policy requires, and ``ctx.approvers`` are those who gave it. Such a step is not
       executed in dry-run and probe: its outputs are symbols.
+    - ``detail``: ``detail(step) -> str``, one line that says what a step does in words of its own fields, such as ``for
+      30s``. It stands behind the type's name in graphs, and beside what is known of the step in a dry-run and in ``gert
+      explain``; nothing else asks for it. Without one, or where it is empty, the tool and action, the program or the
+      outcome is shown. The core itself shows common fields, blocks with their ``label`` and the terms of a ``Gate``.
     - ``timeout``: seconds a step of this type may take without a timeout of its own; ``None``: no limit.
     - ``owns``: common fields that the type handles itself, so the core does not act on them: only ``timeout``. They are
       given to its model as well.
@@ -231,15 +236,19 @@ class StepType(Struct, frozen=True, kw_only=True):
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
 
     ``tool_use``, ``outputs`` and ``check`` are given the step as it is written, so they see templates as text.
-    ``contract``, ``gate``, ``outcome``, ``blocks`` and ``includes`` are given it as it is written for analysis, and
-    rendered in a run; ``run`` always has it rendered. A tool or action that depends on a template cannot be named by
-    ``tool_use``.
+    ``contract``, ``gate``, ``outcome``, ``blocks``, ``includes`` and ``detail`` are given it as it is written for
+    analysis, and rendered in a run, where a dry-run leaves what it does not know; ``run`` always has it rendered. A
+    tool or action that depends on a template cannot be named by ``tool_use``.
 
     What they raise never ends a run without a result. ``run`` may raise ``StepProblem``: the step is an error (or
     ``failed``) of that kind. A ``GertError`` makes it an error of the error's kind, anything else, ``SystemExit`` too,
     an error ``plugin_failed``, and so does a result that is not well formed. All other functions may raise nothing:
-    validation ends with an error that names the plugin (exit code 3). The exception is the ``LookupError`` of
-    ``Tools.contract``, which becomes a finding at the step.
+    validation ends with an error that names the plugin (exit code 3); what ``detail`` raises is shown by a dry-run. The
+    exception is the ``LookupError`` of ``Tools.contract``, which becomes a finding at the step.
+
+    Example of ``detail``:
+        def detail(step):
+            return f"{step.bucket}, older than {step.days} days"
     """
 
     name: str
@@ -260,6 +269,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     requires_contract: bool = False
     program: str | ProgramFn | None = None
     gate: str | GateFn | None = None
+    detail: str | DetailFn | None = None
     timeout: float | None = None
     owns: frozenset[str] = frozenset()
     binds: bool = False

@@ -47,6 +47,19 @@ def choices(model: InputModel) -> str:
     return ", ".join(words[:_SHOWN]) + more
 
 
+def bounds(model: InputModel) -> str:
+    """Return the limits of an input for people, such as ``one of: a, b`` or ``from 1 to 5``; nothing without any."""
+    found = [f"one of: {choices(model)}"] if model.enum else []
+    if model.pattern is not None:
+        found.append(f"matching {model.pattern}")
+    length = "of length " if model.type in ("string", "list") else ""
+    if model.min is not None and model.max is not None:
+        found.append(f"{length}from {model.min:g} to {model.max:g}")
+    elif model.min is not None or model.max is not None:
+        found.append(f"{length}at least {model.min:g}" if model.min is not None else f"{length}at most {model.max:g}")
+    return ", ".join(found)
+
+
 def declared_at(runbook: Runbook, name: str) -> str:
     """Return file and line of the declaration of an input."""
     document = runbook.document

@@ -86,16 +86,22 @@ class TypeFunctions:
             return None
         return self._call(step, "gate", _gate, body)  # type: ignore[no-any-return]
 
+    def detail(self, step: StepNode, body: object = None) -> str:
+        """Return what a step's type says of the step in one line; empty where it says nothing."""
+        if step.type.detail is None:
+            return ""
+        return self._call(step, "detail", _detail, body)  # type: ignore[no-any-return]
+
     def check(self, step: StepNode) -> Sequence[Finding]:
         """Return the findings of a step's type about the step."""
         if step.type.check is None:
             return ()
         return self._call(step, "check", _findings)  # type: ignore[no-any-return]
 
-    def blocks(self, step: StepNode) -> Sequence[Block]:
+    def blocks(self, step: StepNode, body: object = None) -> Sequence[Block]:
         """Return the blocks of a step."""
         check = _blocks if step.type.flow is Flow.IN_ORDER else _no_cleanup
-        return self._call(step, "blocks", check)  # type: ignore[no-any-return]
+        return self._call(step, "blocks", check, body)  # type: ignore[no-any-return]
 
     def includes(self, step: StepNode, body: object = None) -> Sequence[Include]:
         """Return the other runbooks that a step includes."""
@@ -147,6 +153,12 @@ def _tool_use(given: object) -> ToolUse | None:
 def _program(given: object) -> str | None:
     if given is not None and not isinstance(given, str):
         raise Unusable(f"it gave {a_kind_of(given)} instead of a program's name")
+    return given
+
+
+def _detail(given: object) -> str:
+    if not isinstance(given, str):
+        raise Unusable(f"it gave {a_kind_of(given)} instead of a text")
     return given
 
 

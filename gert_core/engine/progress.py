@@ -43,6 +43,19 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     """Which of several concurrent lists it is in, and which round of a repeated one; not masked."""
 
 
+class Outline(Struct, frozen=True, kw_only=True):
+    """What a dry-run or probe shows of any step that would be reached, as far as it is known before a real run."""
+
+    detail: str = ""
+    """What it does, in words of its type."""
+    blocks: tuple[str, ...] = ()
+    """Its blocks that run on a condition, in an order or several times, and how."""
+    loop: str = ""
+    """Over what it runs, and until when."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """What its common fields say, each with the word it is shown under."""
+
+
 class Evaluation(Struct, frozen=True, kw_only=True):
     """The findings of a dry-run or probe about a step that a real run would execute."""
 
@@ -57,10 +70,11 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """The platforms its tool supports; empty: any."""
     retry: RetryPolicy | None = None
     """How often it would be attempted; None: once."""
-    artifacts: tuple[str, ...] = ()
-    """What it would keep after success, in words."""
+    outline: Outline = Outline()
     asks: str | None = None
     """The message of the approval that it demands by itself."""
+    terms: str = ""
+    """Who is to give that approval until when, and what a rejection does."""
 
 
 class CallWatcher(Protocol):
@@ -101,6 +115,9 @@ class Progress:
 
     def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
         """Handle the findings about a finished step (dry-run and probe)."""
+
+    def outlined(self, step: StepInfo, outline: Outline) -> None:
+        """Handle what is known of a step with blocks before they run, or of a loop before its items (as above)."""
 
     def shown(self, step: StepInfo, text: str) -> None:
         """Handle what a step says about what it is doing."""
@@ -182,6 +199,9 @@ class SafeProgress(Progress):
     def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
         self._tell(self._listener.evaluated, step, evaluation)
 
+    def outlined(self, step: StepInfo, outline: Outline) -> None:
+        self._tell(self._listener.outlined, step, outline)
+
     def shown(self, step: StepInfo, text: str) -> None:
         self._tell(self._listener.shown, step, text)
 
@@ -224,4 +244,4 @@ class SafeProgress(Progress):
             self._on_fault(fault)
 
 
-__all__ = ["CallWatcher", "Evaluation", "Progress", "SafeProgress", "StepInfo", "Unheard"]
+__all__ = ["CallWatcher", "Evaluation", "Outline", "Progress", "SafeProgress", "StepInfo", "Unheard"]

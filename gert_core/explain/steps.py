@@ -10,6 +10,15 @@ from gert_core.contracts import PROBE_EFFECTS, probe_refusal, risk_line
 from gert_core.explain.conflicts import Conflict, conflicts
 from gert_core.explain.origins import Origin, origins
 from gert_core.explain.variables import Input, Set, inputs_of, sets_of
+from gert_core.explain.words import (
+    as_condition,
+    block_words,
+    detail_of,
+    gate_words,
+    loop_words,
+    notes_of,
+    without_braces,
+)
 from gert_core.governance.explain import Considered, consider
 from gert_core.validation.domain.secrets import SecretNeed, step_secrets
 from gert_core.validation.reads import Read, variables_read
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Contract
     from gert_core.documents.project import Project
-    from gert_core.documents.tree import Path, Runbook
+    from gert_core.documents.tree import Path, Runbook, StepNode
     from gert_core.governance.decision import Decision
     from gert_core.governance.explain import RuleMatch
     from gert_core.governance.policies import Policies
@@ -38,6 +47,10 @@ class ExplainedStep(Struct, frozen=True, kw_only=True):
     file: str
     line: int
     description: str = ""
+    detail: str = ""
+    """What it does, as its type or its tool says it."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """What its fields say about its way, each with the word it is shown under; the same word may come again."""
     contract: Contract | None = None
     origins: Mapping[str, Origin] = {}
     risk: str = ""
@@ -70,6 +83,9 @@ class ExplainedStep(Struct, frozen=True, kw_only=True):
             "type": self.type,
             "file": self.file,
             "line": self.line,
+            "description": self.description,
+            "detail": self.detail,
+            "notes": [{"name": name, "text": text} for name, text in self.notes],
             "contract": self.contract.to_json() if self.contract is not None else None,
             "origins": {name: origin.to_json() for name, origin in self.origins.items()},
             "risk": self.risk or None,
@@ -138,6 +154,8 @@ def _explain(
         "file": book.document.file,
         "line": known.line,
         "description": node.fields.description or "",
+        "detail": without_braces(detail_of(book, node)),
+        "notes": tuple(_notes(book, node)),
         "reads": reads.get(node.path, ()),
     }
     if known.contract is None:
@@ -162,6 +180,23 @@ def _explain(
         inputs=inputs_of(node, book, contract),
         sets=tuple(sets_of(node, found.contracts)),
     )
+
+
+def _notes(book: Runbook, node: StepNode) -> Iterator[tuple[str, str]]:
+    """Yield what decides whether, when and how often a step and its blocks run, and what else its fields say."""
+    if node.fields.when is not None:
+        yield "when", as_condition(node.fields.when)
+    if loop := loop_words(node):
+        yield "loop", loop
+    for block in (*node.blocks, *node.includes):
+        if block.included is not None:
+            yield "runs", block.name
+        elif block.block is not None:
+            yield "block", without_braces(block_words(block.block))
+    if (gate := book.functions.gate(node)) is not None:
+        yield from (("asks", gate.message),) if gate.message else ()
+        yield "demands", gate_words(gate)
+    yield from notes_of(book, node)
 
 
 def find_steps(steps: Sequence[ExplainedStep], names: Sequence[str]) -> list[ExplainedStep]:

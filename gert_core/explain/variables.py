@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.api import Param
+from gert_core.documents.limits import bounds
 from gert_core.kit.models import InputsModel
 from gert_core.validation.reads import spread
 
@@ -28,12 +29,21 @@ class Input(Struct, frozen=True, kw_only=True):
     given: bool = False
     value: Any = None
     """As it is written, templates included."""
+    limits: str = ""
+    """The values that an input of an included runbook may have."""
     spread: tuple[str, ...] = ()
     """The variables whose members may give it, where it is not written itself."""
 
     def to_json(self) -> dict[str, object]:
         """Return one value of ``inputs`` in ``gert explain --json``."""
-        return {**self.param.to_json(), "given": self.given, "value": self.value, "spread": list(self.spread)}
+        limits = {"limits": self.limits} if self.limits else {}
+        return {
+            **self.param.to_json(),
+            **limits,
+            "given": self.given,
+            "value": self.value,
+            "spread": list(self.spread),
+        }
 
 
 class Set(Struct, frozen=True, kw_only=True):
@@ -41,20 +51,25 @@ class Set(Struct, frozen=True, kw_only=True):
 
     name: str
     type: str
+    secret: bool = False
+    """Whether its value is masked everywhere."""
 
     def to_json(self) -> dict[str, object]:
         """Return one entry of ``sets`` in ``gert explain --json``."""
-        return {"name": self.name, "type": self.type}
+        found: dict[str, object] = {"name": self.name, "type": self.type}
+        return found | {"secret": True} if self.secret else found
 
 
 def inputs_of(step: StepNode, runbook: Runbook, contract: Contract) -> dict[str, Input]:
     """Return the inputs of a step by name: those declared, by its contract or an included runbook, and those given."""
     declared = dict(contract.inputs)
+    limits: dict[str, str] = {}
     given: dict[str, Any] = dict(step.body.inputs) if isinstance(step.body, InputsModel) else {}
     for include, block in zip(runbook.functions.includes(step), step.includes, strict=False):
         given |= include.inputs
         models = block.included.runbook.model.meta.inputs if block.included is not None else {}
         for name, model in models.items():
+            limits[name] = bounds(model)
             declared[name] = Param(
                 type=model.type,
                 required=model.required,
@@ -68,7 +83,9 @@ def inputs_of(step: StepNode, runbook: Runbook, contract: Contract) -> dict[str,
     for name in dict.fromkeys((*declared, *given)):
         sources = () if name in given else tuple("." + ".".join(path) for path in spread(step))
         param = declared.get(name, Param())
-        found[name] = Input(param=param, given=name in given, value=given.get(name), spread=sources)
+        found[name] = Input(
+            param=param, given=name in given, value=given.get(name), limits=limits.get(name, ""), spread=sources
+        )
     return found
 
 
@@ -80,11 +97,14 @@ def sets_of(step: StepNode, contracts: Contracts) -> Iterator[Set]:
         yield Set(name=f".{step.id}", type="object" if fields.for_each.key is not None else "list")
     else:
         scope = f".scope.{fields.scope.replace('/', '.')}" if fields.scope is not None else ""
-        yield from (Set(name=f"{scope}.{name}", type=param.type) for name, param in outputs.items())
+        yield from (
+            Set(name=f"{scope}.{name}", type=param.type, secret=param.secret) for name, param in outputs.items()
+        )
         yield from (Set(name=f".{step.id}.{name}", type=kind) for name, kind in step.type.fields.items())
     for name, source in fields.exports.items():
         known = outputs.get(source)
-        yield Set(name=f".{name}", type="any" if known is None or fields.for_each is not None else known.type)
+        held = "any" if known is None or fields.for_each is not None else known.type
+        yield Set(name=f".{name}", type=held, secret=known is not None and known.secret)
 
 
 __all__ = ["Input", "Set", "inputs_of", "sets_of"]

@@ -78,7 +78,7 @@ def _rows(step: GraphStep, room: float, *, run: bool) -> list[_Row]:
     if step.loop:
         rows += [_Row(part, "note", 11) for part in lines_of(clean(step.loop), room, 11, most=2)]
     if step.notes:
-        rows.append(_Row(fit(clean(", ".join(step.notes)), room, 11, PROSE), "prose", 11, PROSE))
+        rows += [_Row(p, "prose", 11, PROSE) for p in lines_of(clean("; ".join(step.notes)), room, 11, PROSE, most=3)]
     if run and step.status:
         times = f", {step.runs} times" if step.runs > 1 else ""
         rows.append(_Row(clean(f"{step.status}{times}"), "status", 11))

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
+from gert_core.api import CLEANUP_TIMEOUT
+from gert_core.explain.words import (
+    CONTINUES,
+    JUMP,
+    RETRY,
+    as_condition,
+    detail_of,
+    gate_words,
+    loop_words,
+    notes_of,
+    selection,
+    without_braces,
+)
 from gert_core.graph.model import Graph, GraphBlock, GraphJump, GraphStep
+from gert_core.kit.time_spans import duration_text
 from gert_core.validation.domain.flow import FlowMap, guarded, jump_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gert_core.api import Block
     from gert_core.documents.tree import BlockNode, Runbook, StepNode
 
-_BRACES: Final = re.compile(r"\{\{-?\s*((?:(?!\{\{|\}\}).)*?)\s*-?\}\}", re.DOTALL)
+_LONGEST: Final = 120
 _LONGEST_NOTE: Final = 72
 MAX_STEPS: Final = 20_000
 """The steps of a graph; runbooks may include each other so often that there would be many more."""
@@ -54,8 +68,8 @@ class _Maker:
         return GraphBlock(
             name=node.name,
             steps=tuple(steps),
-            condition=_selection(block.condition) if block is not None else "",
-            label=_BRACES.sub(r"\1", block.label) if block is not None else "",
+            condition=selection(block.condition) if block is not None else "",
+            label=_label(block) if block is not None else "",
             repeats=block is not None and block.runs[1] != 1,
             cleanup=node.cleanup,
             handles=node.handles,
@@ -85,9 +99,9 @@ class _Maker:
             line=line,
             file=book.document.file,
             description=step.fields.description or "",
-            detail=_detail(book, step),
+            detail=shorten(without_braces(detail_of(book, step)), _LONGEST, placeholder=" …"),
             when=as_condition(step.fields.when) if guarded(step) else "",
-            loop=_loop(step),
+            loop=loop_words(step),
             notes=tuple(_notes(book, step)),
             continues=continues,
             jump=GraphJump(to=f"{prefix}{goal}", label=bound) if goal in places else None,
@@ -115,59 +129,27 @@ def _with_file(block: GraphBlock, file: str) -> GraphBlock:
     return replace(block, included=file, falls=True)
 
 
-def as_condition(value: object) -> str:
-    """Return a condition or number as people read it: without the braces, if it is one expression."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = "" if value is None else str(value).strip()
-    inner = text[2:-2]
-    if text.startswith("{{") and text.endswith("}}") and "{{" not in inner and "}}" not in inner:
-        return inner.strip("- \n\t")
-    return text
-
-
-def _selection(value: object) -> str:
-    """Return what selects a block: ``if`` with an expression, or the word that its type has for all other cases."""
-    text = as_condition(value)
-    return f"if {text}" if text and (isinstance(value, bool) or "{{" in str(value)) else text
-
-
-def _detail(book: Runbook, step: StepNode) -> str:
-    use = book.functions.tool_use(step)
-    if use is not None:
-        return f"{use.tool} {use.action}" if use.action else use.tool
-    if (program := book.functions.program(step)) is not None:
-        return program
-    outcome = book.functions.outcome(step)
-    if outcome is None:
-        return ""
-    return f"{outcome.category} ({outcome.code})" if outcome.code else str(outcome.category)
-
-
-def _loop(step: StepNode) -> str:
-    loop = step.fields.for_each
-    if loop is None:
-        return ""
-    over = loop.over
-    what = f"{len(over)} items" if isinstance(over, (list, dict)) else as_condition(over)
-    parts = [f"for each {loop.as_} in {what}"]
-    if loop.parallel:
-        parts.append(f"{loop.max_parallel} at a time" if loop.max_parallel is not None else "at the same time")
-    if loop.until is not None:
-        parts.append(f"until {as_condition(loop.until)}")
-    return ", ".join(parts)
+def _label(block: Block) -> str:
+    """Return how often a block runs, or how long cleanup may take that says so."""
+    if block.cleanup and block.timeout != CLEANUP_TIMEOUT:
+        return f"within {duration_text(block.timeout)}"
+    return without_braces(block.label)
 
 
 def _notes(book: Runbook, step: StepNode) -> list[str]:
-    fields, notes = step.fields, []
+    notes = []
     if (gate := book.functions.gate(step)) is not None:
-        asked = shorten(_BRACES.sub(r"\1", gate.message or ""), _LONGEST_NOTE, placeholder=" …")
-        notes.append(f"demands an approval: {asked}" if asked else "demands an approval")
-    if fields.retry is not None and fields.retry.max > 1:
-        notes.append(f"up to {fields.retry.max} attempts")
-    if fields.continue_on_fail:
-        notes.append("goes on after a failure")
+        asked = shorten(without_braces(gate.message or ""), _LONGEST_NOTE, placeholder=" …")
+        notes += [f"asks: {asked}"] if asked else []
+        notes.append(f"demands {without_braces(gate_words(gate))}")
+    for word, text in notes_of(book, step):
+        if word == RETRY:
+            notes.append(text)
+        elif word == CONTINUES:
+            notes.append("goes on after a failure")
+        elif word != JUMP:  # it is drawn
+            notes.append(f"{word} {without_braces(text)}")
     return notes
 
 
-__all__ = ["MAX_STEPS", "as_condition", "build_graph"]
+__all__ = ["MAX_STEPS", "build_graph"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gert_core.graph.model import Graph, GraphBlock, GraphStep
 
 _SHAPES: Final = {"leaf": "box", "one_of": "diamond", "all_of": "box", "in_order": "box", "terminal": "oval"}
-_LONGEST: Final = 60
+_LONGEST: Final = 120
 
 
 def render_dot(graph: Graph) -> str:

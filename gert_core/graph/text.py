@@ -119,8 +119,7 @@ def remarks(step: GraphStep) -> list[str]:
     found = [f"when {step.when}"] if step.when else []
     if step.loop:
         found.append(step.loop)
-    if step.notes:
-        found.append(", ".join(step.notes))
+    found += step.notes
     if step.description:
         found.append(step.description)
     return found

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from gert_core.documents.limits import bounds
 from gert_core.kit.models import InputsModel
 from gert_core.validation.domain.context import Context
 from gert_core.validation.domain.facts import FactTable
@@ -33,10 +34,13 @@ class Read(Struct, frozen=True, kw_only=True):
     type: str
     sources: tuple[str, ...] = ()
     """``input``, ``constant`` or ids of steps; empty for what gert itself sets, and for what is not known."""
+    limits: str = ""
+    """The values that an input may have."""
 
     def to_json(self) -> dict[str, object]:
         """Return one entry of ``reads`` in ``gert explain --json``."""
-        return {"name": self.name, "type": self.type, "from": list(self.sources)}
+        found: dict[str, object] = {"name": self.name, "type": self.type, "from": list(self.sources)}
+        return found | {"limits": self.limits} if self.limits else found
 
 
 def variables_read(
@@ -68,7 +72,9 @@ class _Noted:
             if name not in found:
                 shape = self._walk.refs.find(path)
                 value_type = shape.kind if isinstance(shape, Shape) else "any"
-                found[name] = Read(name=name, type=value_type, sources=self._sources(path))
+                sources = self._sources(path)
+                limits = bounds(self._runbook.model.meta.inputs[path[0]]) if sources == (INPUT,) else ""
+                found[name] = Read(name=name, type=value_type, sources=sources, limits=limits)
 
     def _sources(self, path: Sequence[str]) -> tuple[str, ...]:
         names, head = self._walk.env.names, path[0]

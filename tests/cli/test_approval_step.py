@@ -177,4 +177,4 @@ def test_the_graph_shows_what_is_to_be_approved(gert, tmp_path, monkeypatch, for
     )
     code, out, err = gert("graph", "book.yaml", "--format", form)
     assert code == 0, err
-    assert "demands an approval: Drop .run.runbook?" in out.replace("\n", " ")
+    assert "asks: Drop .run.runbook?" in out.replace("\n", " ")

@@ -58,7 +58,7 @@ TEXT = """\
 ways (ways.yaml)
 Every kind of way
 ├─ look: tool box read
-│     up to 3 attempts
+│     up to 3 attempts, after 2s, 4s
 ├─ fix: tool box write
 │     when eq .look.exit_code 9
 │     ↩ goes on at look (max 2)
@@ -74,6 +74,7 @@ Every kind of way
 │  │  └─ one: tool box read
 │  └─ second: after first
 │     └─ two: tool box read
+│           scope two
 ├─ ▣ again: repeat
 │  └─ iteration: max 4, until eq .repeat.index 1
 │     └─ round: tool box read
@@ -82,7 +83,7 @@ Every kind of way
 │  ├─ steps
 │  │  └─ ▣ inner: runbook
 │  │     └─ runbook ./child.yaml
-│  │        ├─ seen: assert
+│  │        ├─ seen: assert 1 is 1
 │  │        └─ ■ end resolved
 │  └─ on_failure: after a failure
 │     └─ undo: tool box read
@@ -238,7 +239,7 @@ def test_mermaid_and_dot_have_every_way(gert):
     mermaid = gert("graph", "ways.yaml", "--format", "mermaid").out
     assert mermaid.startswith("flowchart TD\n")
     for line in (
-        '  s1["look: tool box read<br>up to 3 attempts"]',
+        '  s1["look: tool box read<br>up to 3 attempts, after 2s, 4s"]',
         '  s2 -->|"next, max 2"| s1',
         '  s3 -->|"well: if eq .look.exit_code 0"| s5',
         '  s3 -->|"default"| s4',

@@ -121,6 +121,7 @@ CASES = {
     ),
     "StepType.outputs": (step_type(outputs="fault"), STEP, EXEC, "book.yaml:5"),
     "StepType.tool_use": (step_type(tool_use="fault"), STEP, EXEC, "book.yaml:5"),
+    "StepType.detail": (step_type(detail="fault"), STEP, ("explain", "book.yaml"), "book.yaml:5"),
     "StepType.check": (step_type(check="fault"), STEP, EXEC, "book.yaml:5"),
     "StepType.outcome": (step_type(outcome="fault", flow="Flow.TERMINAL"), STEP, EXEC, "plugin_failed"),
     "StepType.run": (step_type(run="fault"), STEP, EXEC, "plugin_failed"),
@@ -239,6 +240,15 @@ def test_what_is_meant_to_be_raised(gert, fake_dist, here, request, function, fa
     assert status == code, told
     assert said in told
     assert "internal error" not in told
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "return 7"])
+def test_a_step_that_cannot_be_described_is_planned_and_executed(gert, fake_dist, here, fault):
+    use(fake_dist, here, "StepType.detail", fault)
+    code, out, err = gert(*EXEC, "--mode", "dry-run")
+    told = " ".join(out.split())
+    assert (code, f"detail: (plugin {LABEL} failed in `detail` of step type 'odd': " in told) == (0, True), out + err
+    assert gert(*EXEC)[0] == 0
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -19,6 +19,8 @@ ANOTHER_MEANING = {
     ("gert_core.engine.steps.approval", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.engine.steps.claims", "approval"): "what is claimed",
     ("gert_core.explain.conflicts", "block"): "a field of `conflicts`",
+    ("gert_core.explain.steps", "block"): "the word before a list of steps inside another",
+    ("gert_core.cli.render.dry", "block"): "the word before a list of steps inside another",
     ("gert_core.explain.example", "tool"): "the field that names a tool",
     ("gert_core.explain.origins", "tool"): "where a contract comes from",
     ("gert_core.graph.mermaid", "end"): "the last line of a subgraph",

@@ -82,6 +82,9 @@ def _facts(step: ExplainedStep) -> Iterator[tuple[str, str]]:
     """Yield the lines about a step, each with the word it begins with; without one it continues what is above."""
     if step.description:
         yield "for", step.description
+    if step.detail:
+        yield "detail", step.detail
+    yield from step.notes
     if step.contract is not None:
         yield from _contract(step.contract, step)
     yield "risk", f"{step.risk}: {step.risk_reason}" + (f", outcome {step.outcome}" if step.outcome else "")
@@ -107,13 +110,21 @@ def _facts(step: ExplainedStep) -> Iterator[tuple[str, str]]:
         default = given.param.has_default and not given.given
         yield (
             "input",
-            f"{name} ({given.param.type}{needed})"
+            f"{name} ({given.param.type}{_more(given.limits)}{needed})"
             + (f" = {json_.dumps(given.param.default, ensure_ascii=False)} by default" if default else value),
         )
     for read in step.reads:
-        yield "needs", f"{read.name} ({read.type})" + (f" from {', '.join(read.sources)}" if read.sources else "")
+        yield (
+            "needs",
+            f"{read.name} ({read.type}{_more(read.limits)})"
+            + (f" from {', '.join(read.sources)}" if read.sources else ""),
+        )
     for one in step.sets:
-        yield "sets", f"{one.name} ({one.type})"
+        yield "sets", f"{one.name} ({one.type}{_more('secret' if one.secret else '')})"
+
+
+def _more(text: str) -> str:
+    return f", {text}" if text else ""
 
 
 def _contract(contract: Contract, step: ExplainedStep) -> Iterator[tuple[str, str]]:

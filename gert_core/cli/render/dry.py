@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gert_core.cli.render.lines import indent_of
 from gert_core.cli.render.progress import TerminalProgress
 from gert_core.cli.render.values import named
-from gert_core.kit.time_spans import duration_text
+from gert_core.explain.words import retry_words
 from gert_core.plugin.printing import real_stdout
 
 if TYPE_CHECKING:
-    from gert_core.documents.retry import RetryPolicy
-    from gert_core.engine.progress import Evaluation, StepInfo
+    from gert_core.engine.progress import Evaluation, Outline, StepInfo
     from gert_core.engine.run import Run
-
-_PAUSES: Final = 5
-"""The number of pauses that are listed of a retry policy."""
 
 
 class DryProgress(TerminalProgress):
@@ -42,6 +38,7 @@ class DryProgress(TerminalProgress):
         if step.quiet:  # it has no line of its own that these could stand under
             self._step(step, ("·", ""))
         indent = indent_of(step) + "    "
+        self._detail(evaluation.outline, indent=indent)
         contract, decision = evaluation.contract, evaluation.decision
         words = [f"effects {_tags(contract.effects)}", f"writes {_tags(contract.writes)}"]
         words += [word for word in ("idempotent", "deterministic") if getattr(contract, word)]
@@ -50,6 +47,8 @@ class DryProgress(TerminalProgress):
         if evaluation.asks:
             for line in named("asks:", evaluation.asks, indent=indent, mask=self.mask):
                 self._print(line, masked=True)
+        if evaluation.terms:
+            self._row("demands", evaluation.terms, indent=indent)
         for name, value in evaluation.inputs.items():
             for line in named(f"input {name} =", value, indent=indent, mask=self.mask):
                 self._print(line, masked=True)
@@ -57,24 +56,36 @@ class DryProgress(TerminalProgress):
         for name, present in evaluation.secrets.items():
             self._print(f"{indent}secret {name}: {_presence(present)}")
         if evaluation.retry is not None:
-            self._print(f"{indent}retry: {_policy(evaluation.retry)}")
-        if evaluation.artifacts:
-            self._print(f"{indent}artifacts: {', '.join(evaluation.artifacts)}")
+            self._print(f"{indent}retry: {retry_words(evaluation.retry)}")
         if evaluation.platforms:
             self._print(f"{indent}platform: {', '.join(evaluation.platforms)}")
+        self._notes(evaluation.outline, indent=indent)
+
+    def outlined(self, step: StepInfo, outline: Outline) -> None:
+        if step.quiet and (outline.detail or outline.blocks or outline.loop or outline.notes):
+            self._step(step, ("·", ""))
+        indent = indent_of(step) + "    "
+        self._detail(outline, indent=indent)
+        self._notes(outline, indent=indent)
+
+    def _detail(self, outline: Outline, *, indent: str) -> None:
+        for word, text in (("loop", outline.loop), ("detail", outline.detail)):
+            if text:
+                self._row(word, text, indent=indent)
+        for text in outline.blocks:
+            self._row("block", text, indent=indent)
+
+    def _notes(self, outline: Outline, *, indent: str) -> None:
+        for word, text in outline.notes:
+            self._row(word, text, indent=indent)
+
+    def _row(self, word: str, text: str, *, indent: str) -> None:
+        for line in named(f"{word}:", text, indent=indent, mask=self.mask):
+            self._print(line, masked=True)
 
 
 def _presence(present: bool) -> str:
     return "present" if present else "missing"
-
-
-def _policy(policy: RetryPolicy) -> str:
-    """Return a retry policy in words: ``up to 3 attempts, after 2s, 4s``."""
-    shown = min(policy.max - 1, _PAUSES)
-    pauses = ", ".join(duration_text(policy.pause(number)) for number in range(1, shown + 1))
-    more = ", …" if policy.max - 1 > shown else ""
-    kinds = f", on {', '.join(sorted(policy.on))}" if policy.on is not None else ""
-    return f"up to {policy.max} attempts, after {pauses}{more}{kinds}"
 
 
 def _tags(tags: tuple[str, ...]) -> str:

@@ -81,6 +81,10 @@ class _Loop:
                 run.services.recorded.gates.refuse_skipped(self.key)
         self._add(EventType.STEP_START, start)
         run.services.progress.started(self.execution.info)
+        if run.services.backend.symbolic:
+            from gert_core.engine.steps.outline import outline_loop
+
+            run.services.progress.outlined(self.execution.info, outline_loop(self.execution))
         if fault is not None:
             return unable(self.execution, fault)
         self.frame.layer.set_status(self.compiled.id, RUNNING)

@@ -64,13 +64,6 @@ def compiled(given: Any) -> tuple[Artifact, ...]:
     )
 
 
-def in_words(given: Any) -> tuple[str, ...]:
-    """Return what a step would keep, as the runbook has it."""
-    if isinstance(given, list):
-        return tuple(given)
-    return tuple(f"{key} ({one.path if isinstance(one, ArtifactFile) else 'value'})" for key, one in given.items())
-
-
 def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fields: Mapping[str, object]) -> None:
     """Keep the checkpoint and every artifact, with the step's own outputs in view; a missing one is only a violation.
 
@@ -198,4 +191,4 @@ def _has(stored: StoredRun, name: str, data: bytes) -> bool:
         return False
 
 
-__all__ = ["FILE_LIMIT", "Artifact", "compiled", "in_words", "keep_artifacts", "keep_of_stated"]
+__all__ = ["FILE_LIMIT", "Artifact", "compiled", "keep_artifacts", "keep_of_stated"]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Result
+    from gert_core.engine.progress import Outline
     from gert_core.engine.resume.records import RecordedResult
     from gert_core.engine.steps.execution import StepExecution
 
@@ -161,8 +162,8 @@ def finish(
         execution.claim.end(execution)
     if services.progress.listens:
         services.progress.finished(execution.info, status, data, duration)
-    if services.backend.symbolic and execution.decision is not None and status is not StepStatus.SKIPPED:
-        services.progress.evaluated(execution.info, _evaluation(execution))
+    if services.backend.symbolic and status is not StepStatus.SKIPPED and execution.step is not None:
+        _tell(execution)
     if denied is not None:
         return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(denied,)))
     if cause is not None and cause.rank is Rank.DENIED:
@@ -180,8 +181,21 @@ def _write(execution: StepExecution, status: StepStatus, data: Mapping[str, Any]
     execution.add(EventType.STEP_COMPLETE, written)
 
 
-def _evaluation(execution: StepExecution) -> Evaluation:
+def _tell(execution: StepExecution) -> None:
+    """Tell progress what is known of a step with one line of its own."""
+    from gert_core.engine.steps.outline import outline_of
+
+    progress = execution.services.progress
+    if execution.decision is not None:
+        progress.evaluated(execution.info, _evaluation(execution, outline_of(execution)))
+    elif execution.compiled.single and not execution.info.loop:
+        progress.outlined(execution.info, outline_of(execution))
+
+
+def _evaluation(execution: StepExecution, outline: Outline) -> Evaluation:
     """Return the information for progress about a step that was not executed."""
+    from gert_core.explain.words import gate_words
+
     facts, compiled = execution.facts, execution.compiled
     tool = facts.runbook.tools[compiled.use.tool].tool if compiled.use is not None else None
     return Evaluation(
@@ -192,17 +206,10 @@ def _evaluation(execution: StepExecution) -> Evaluation:
         secrets=facts.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},
         platforms=tuple(tool.meta.platform) if tool is not None else (),
         retry=compiled.retry if compiled.retry is not None and compiled.retry.applies(execution.contract) else None,
-        artifacts=_artifacts(execution),
+        outline=outline,
         asks=execution.gate.message if execution.gate is not None else None,
+        terms=gate_words(execution.gate) if execution.gate is not None else "",
     )
-
-
-def _artifacts(execution: StepExecution) -> tuple[str, ...]:
-    if not execution.compiled.artifacts:
-        return ()
-    from gert_core.engine.steps.artifacts import in_words
-
-    return in_words(execution.compiled.node.fields.artifacts)
 
 
 def _command(execution: StepExecution) -> tuple[str, ...]:

@@ -147,14 +147,23 @@ class StepExecution:
             return self.unwritable(error.__context__)
         if self.claim is not None:
             self.claim.start(self)
-        if not self.compiled.leaf and self.item is None:
-            self.layer.set_status(self.compiled.id, RUNNING)
+        if not self.compiled.leaf:
+            self._enter()
         if self.compiled.retry is not None:
             from gert_core.engine.steps.retrying import run_attempts
 
             return run_attempts(self, self.compiled.retry)
         self.deadline = self.frame.deadline.within(self.compiled.timeout)
         return close(self, attempt(self))
+
+    def _enter(self) -> None:
+        """Set the status of a step whose blocks are going to run; a dry-run says what is known of them."""
+        if self.item is None:
+            self.layer.set_status(self.compiled.id, RUNNING)
+        if self.services.backend.symbolic and not self.compiled.single:
+            from gert_core.engine.steps.outline import outline_of
+
+            self.services.progress.outlined(self.info, outline_of(self))
 
     def _wanted(self) -> bool:
         if self.compiled.when is None:

@@ -16,6 +16,7 @@ def gert_step_types() -> list[StepType]:
             run="gert_step_assert.step:run",
             contract=PURE,
             check="gert_step_assert.step:check",
+            detail="gert_step_assert.step:detail",
             fields={"passed": "bool"},
             summary="Checks values against expectations.",
         )

@@ -115,6 +115,15 @@ def check(step: AssertStep) -> list[Finding]:
     ]
 
 
+def detail(step: AssertStep) -> str:
+    """Return what every check expects of which value."""
+    return "; ".join(
+        f"{one.value if isinstance(one.value, str) else _show(one.value)} is"
+        f" {'not ' if one.type in _NEGATIVE else ''}{_wanted(one)}"
+        for one in step.checks
+    )
+
+
 def run(step: AssertStep, ctx: StepContext) -> Result:
     """Make every check; the step fails if any check fails."""
     failures = []
@@ -191,4 +200,4 @@ def _show(value: object) -> str:
     return shorten(text, 201)
 
 
-__all__ = ["AssertCheck", "AssertStep", "check", "run"]
+__all__ = ["AssertCheck", "AssertStep", "check", "detail", "run"]

@@ -16,6 +16,7 @@ def gert_step_types() -> list[StepType]:
             run="gert_step_dag.step:run",
             blocks="gert_step_dag.step:blocks",
             check="gert_step_dag.step:check",
+            detail="gert_step_dag.step:detail",
             contract=PURE,
             flow=Flow.ALL_OF,
             fields={"completed": "list", "failed": "list", "cancelled": "list", "summary": "string"},

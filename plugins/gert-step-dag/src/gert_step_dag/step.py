@@ -91,6 +91,11 @@ def _circle(before: dict[str, list[str]]) -> list[str] | None:
     return None
 
 
+def detail(step: DagStep) -> str:
+    """Return how many nodes run at the same time, where the step says so."""
+    return f"at most {step.max_parallel} at a time" if "max_parallel" in step.model_fields_set else ""
+
+
 def run(step: DagStep, ctx: StepContext) -> Completed:
     """Fork all nodes and wait for every one that is started."""
     names = [block.name for block in ctx.blocks]
@@ -128,4 +133,4 @@ def run(step: DagStep, ctx: StepContext) -> Completed:
     return Completed(fields=fields)
 
 
-__all__ = ["DagStep", "blocks", "check", "run"]
+__all__ = ["DagStep", "blocks", "check", "detail", "run"]

@@ -15,6 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_manual.step:ManualStep",
             run="gert_step_manual.step:run",
             outputs="gert_step_manual.step:outputs",
+            detail="gert_step_manual.step:detail",
             contract=Contract(effects=("human",)),
             relaxable=True,
             also_called={

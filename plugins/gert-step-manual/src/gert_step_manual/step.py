@@ -94,6 +94,15 @@ def outputs(step: ManualStep) -> dict[str, str]:
     return {evidence.name: _TYPES[evidence.kind] for evidence in step.required_evidence}
 
 
+def detail(step: ManualStep) -> str:
+    """Return the instructions, and the evidence that is asked for with what may be chosen or ticked."""
+    asked = [
+        f"{one.name} ({one.kind}{': ' if one.items or one.options else ''}{', '.join(one.items or one.options)})"
+        for one in step.required_evidence
+    ]
+    return step.instructions if not asked else f"{step.instructions.rstrip()}; evidence: {'; '.join(asked)}"
+
+
 def run(step: ManualStep, ctx: StepContext) -> Result:
     """Show the instructions, then ask for a confirmation or for each piece of evidence."""
     given: dict[str, object] = {}
@@ -254,4 +263,4 @@ def _text(answer: Answer, kind: str) -> str:
     return text
 
 
-__all__ = ["Evidence", "ManualStep", "outputs", "run"]
+__all__ = ["Evidence", "ManualStep", "detail", "outputs", "run"]

@@ -15,6 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_parallel.step:ParallelStep",
             run="gert_step_parallel.step:run",
             blocks="gert_step_parallel.step:blocks",
+            detail="gert_step_parallel.step:detail",
             contract=PURE,
             flow=Flow.ALL_OF,
             events={

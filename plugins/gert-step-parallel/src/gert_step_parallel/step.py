@@ -39,6 +39,11 @@ def blocks(step: ParallelStep) -> list[Block]:
     ]
 
 
+def detail(step: ParallelStep) -> str:
+    """Return how many branches run at the same time, where the step says so."""
+    return f"at most {step.max_parallel} at a time" if "max_parallel" in step.model_fields_set else ""
+
+
 def run(step: ParallelStep, ctx: StepContext) -> Completed:
     """Fork all branches and wait for every one of them."""
     names = [block.name for block in ctx.blocks]
@@ -75,4 +80,4 @@ def run(step: ParallelStep, ctx: StepContext) -> Completed:
     return Completed()
 
 
-__all__ = ["Branch", "ParallelStep", "blocks", "run"]
+__all__ = ["Branch", "ParallelStep", "blocks", "detail", "run"]

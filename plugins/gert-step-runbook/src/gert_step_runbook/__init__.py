@@ -15,6 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_runbook.step:RunbookStep",
             run="gert_step_runbook.step:run",
             includes="gert_step_runbook.step:includes",
+            detail="gert_step_runbook.step:detail",
             contract=PURE,
             flow=Flow.IN_ORDER,
             fields={"outcome": "object"},

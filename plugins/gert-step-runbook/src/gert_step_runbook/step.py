@@ -34,6 +34,11 @@ def includes(step: RunbookStep) -> list[Include]:
     return [Include(path=step.runbook, at=("runbook",), inputs=step.inputs, accepts=tuple(step.accept))]
 
 
+def detail(step: RunbookStep) -> str:
+    """Return the outcomes that are accepted, where these are not all."""
+    return f"accepts {' or '.join(step.accept)}" if set(step.accept) != set(CATEGORIES) else ""
+
+
 def run(step: RunbookStep, ctx: StepContext) -> Result:
     """Run the other runbook; its outcome decides whether the step succeeds."""
     outcome = ctx.run_block(ctx.blocks[0], key=0).outcome
@@ -52,4 +57,4 @@ def run(step: RunbookStep, ctx: StepContext) -> Result:
     )
 
 
-__all__ = ["RunbookStep", "includes", "run"]
+__all__ = ["RunbookStep", "detail", "includes", "run"]

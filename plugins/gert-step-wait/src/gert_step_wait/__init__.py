@@ -16,6 +16,7 @@ def gert_step_types() -> list[StepType]:
             run="gert_step_wait.step:run",
             blocks="gert_step_wait.step:blocks",
             check="gert_step_wait.step:check",
+            detail="gert_step_wait.step:detail",
             contract=PURE,
             flow=Flow.IN_ORDER,
             fields={"rounds": "int", "waited": "float"},

@@ -124,6 +124,14 @@ def _label(step: WaitStep) -> str:
     return f"every {every}, at most {longest}{until}"
 
 
+def detail(step: WaitStep) -> str:
+    """Return how long a wait for a time takes; the label of the block says how often and how long others look."""
+    if step.for_ is None:
+        return ""
+    least, most = (v if v is None or isinstance(v, str) else duration_text(v) for v in (step.for_, step.timeout))
+    return f"for {least}" if most is None else f"for {least}, at most {most}"
+
+
 def run(step: WaitStep, ctx: StepContext) -> Result:
     """Wait; a run that was interrupted waits no longer than it would have, and looks at least once more."""
     if step.for_ is not None:
@@ -178,4 +186,4 @@ def _message(step: WaitStep, result: BlockResult, number: int) -> str:
     return f"not true {rounds}: {step.until}"
 
 
-__all__ = ["WaitStep", "blocks", "check", "run"]
+__all__ = ["WaitStep", "blocks", "check", "detail", "run"]
