@@ -168,6 +168,8 @@ def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, 
     declared outputs called ``stdout``, ``stderr`` and ``exit_code``. Undeclared and missing outputs are left to the
     contract check. Raises ``StepProblem``: ``extract``, ``output_type``.
     """
+    if not contract.outputs and reply.outputs is None and not action.extract:
+        return {}
     found = dict(_extracted(action, contract, reply) if action.extract else _unextracted(contract, reply))
     for name, value in found.items():
         param = contract.outputs.get(name)

@@ -178,8 +178,7 @@ class TraceWriter:
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
-            self._chain(self._line(head, rest))
-            number = self._seq
+            number = self._chain(self._line(head, rest))
         if self._mode == "event":
             self.sync()
         elif self._waiting > _VALVE:
@@ -304,11 +303,12 @@ class TraceWriter:
             self._sealed = last
             return self._seq
 
-    def _chain(self, line: bytes) -> None:
+    def _chain(self, line: bytes) -> int:
         self._prev = sha256(line).hexdigest().encode("ascii")
-        self._seq += 1
+        self._seq = number = self._seq + 1
         self._buffer.append(line)
         self._waiting += len(line)
+        return number
 
     def _write(self, lines: list[bytes], last: int) -> None:
         if self._watch is not None:

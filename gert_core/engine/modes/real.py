@@ -165,7 +165,7 @@ def _prepare_call(
     missing = facts.secrets.missing(tool.name)
     if missing:
         raise StepProblem(ErrorKind.SECRET_MISSING, facts.secrets.refusal(missing, tool.name))
-    key = facts.idempotency_key(execution.key, execution.calls)
+    key = (execution.calls <= 1 and execution.idempotency_key) or facts.idempotency_key(execution.key, execution.calls)
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
     name = f"tool:{facts.document}:{tool.name}"

@@ -111,8 +111,12 @@ class CompiledStep:
         self.external = self.use is not None or step_type.requires_contract
         self.hidden = tuple(name for name in step_type.fields if name in contracts.outputs(node))
         """The fields of its type that outputs of the same name hide at ``.id``; they are at ``.step.id`` still."""
-        self.declares_outputs = self.external or step_type.outputs is not None or bool(self.contract.outputs)
-        """Whether outputs are missing when it has none."""
+        self.declares_outputs = (
+            bool(self.contract.outputs)
+            or (step_type.outputs is not None and not self.external)
+            or (self.contract.deterministic and self.external)
+        )
+        """Whether outputs are missing when it has none, or have to be the same as before."""
         self.exact_fields = _exact(step_type.fields)
         """What its fields are when they can be written as they are; None where that is never certain."""
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")

@@ -50,7 +50,7 @@ class StepExecution:
     __slots__ = (
         *("_info", "acted", "approved", "approvers", "attempt", "began", "calls", "claim", "collected"),
         *("compiled", "contract", "deadline", "decision", "description", "doubts", "exported", "facts", "frame"),
-        *("gate", "inputs", "item", "jump", "key", "layer", "maybe", "principal", "read_late"),
+        *("gate", "idempotency_key", "inputs", "item", "jump", "key", "layer", "maybe", "principal", "read_late"),
         *("rendered_levels", "run", "scope", "services", "signals", "step", "substituted", "uncertain", "undecided"),
     )
 
@@ -88,6 +88,8 @@ class StepExecution:
         """Whether a call of a tool in the attempt may have taken effect."""
         self.calls = 0
         """The number of tool calls of the attempt so far."""
+        self.idempotency_key = ""
+        """The key of the step's first call, once the step has started."""
         self.claim: ExecutionClaim | None = None
         """What is to be used before anything is done, when the step was approved."""
         self.gate: Gate | None = None
@@ -257,7 +259,7 @@ class StepExecution:
             data["contract_summary"] = summary_of(self.contract) if self.rendered_levels else compiled.summary
             data["inputs"] = self.inputs
             if acting:
-                data["idempotency_key"] = self.facts.idempotency_key(self.key)
+                data["idempotency_key"] = self.idempotency_key = self.facts.idempotency_key(self.key)
             if self.frame.quiet:
                 data["quiet"] = True
         if fields.extensions:

@@ -34,17 +34,18 @@ def completion_data(
     if failure is not None:
         data["failure"] = failure
     if detail:
-        data["detail"] = {name: _bounded(value) for name, value in detail.items()}
+        data["detail"] = kept = dict(detail)
+        for name, value in detail.items():
+            if isinstance(value, str) and len(value) > DETAIL_LIMIT:
+                kept[name] = _bounded(value)
     return data
 
 
-def _bounded(value: object) -> object:
+def _bounded(value: str) -> str:
     """Return the end of a long captured text; this is for details, outputs are never shortened.
 
     Its first line states what is left out, in lines where the text has lines.
     """
-    if not isinstance(value, str) or len(value) <= DETAIL_LIMIT:
-        return value
     start = len(value) - DETAIL_LIMIT
     line = value.find("\n", start, -1) + 1
     if not line:

@@ -142,22 +142,27 @@ class _Watch:
         if self.stdin >= 0:
             poll.register(self.stdin, select.POLLOUT)
         while True:
+            over = []
             for fd, what in poll.poll(self._timeout(pidfd)):
                 if fd == pidfd:
                     self.ended = True
-                    poll.unregister(fd)
+                    over.append(fd)
                 elif fd == stop:
-                    poll.unregister(fd)
+                    over.append(fd)
                     if self.stage == _RUNNING:
                         self.end(ErrorKind.CANCELLED)
                 elif not (self.read(fd, empty=what == select.POLLHUP) if fd in streams else self.feed()):
-                    poll.unregister(fd)
+                    over.append(fd)
+            if self.ended and not streams:  # the usual end, of everything at once
+                return
+            for fd in over:
+                poll.unregister(fd)
             if self.spooled_from is not None and monotonic() >= self.spooled_from:
                 self.begin_spool()
             if pidfd < 0:
                 self.ended = self.ended or self.group.ended()
-            if self.ended and not streams:
-                return
+                if self.ended and not streams:
+                    return
             if self.ended and self.stage == _RUNNING:
                 self.stage, self.until = _LINGERING, monotonic() + LINGER
             elif self.until is not None and monotonic() >= self.until and not self.escalate():
