@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from gert_core.engine.again import RunAgain
+from gert_core.api import RunError
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
@@ -180,11 +180,19 @@ class Run:
         write_start(self)
         if facts.policies.keys_by_environment and services.backend.enforces and facts.mode != "replay":
             services.progress.warn(KEYS_BY_ENVIRONMENT)
-        with replaced_stdout():
-            signal = self._run_steps(frame) if facts.denial is None else _deny(self, facts.denial, frame)
-        if signal is not None and signal.again and signal.rank is Rank.SUSPENDED:
-            services.journal.sync()
-            raise RunAgain(tuple(dict.fromkeys(signal.again)), known=services.masker.learned)
+        written = services.journal.writer.seq
+        try:
+            with replaced_stdout():
+                signal = self._run_steps(frame) if facts.denial is None else _deny(self, facts.denial, frame)
+            if signal is not None and signal.rank is Rank.SUSPENDED and signal.idle:
+                from gert_core.engine.stating import go_on
+
+                go_on(self, signal, written)
+        except RunError as error:
+            from gert_core.engine.stating import suspend_refused
+
+            suspend_refused(self, error, time.perf_counter() - began)
+            raise
         outcome = write_end(self, signal, frame.layer, time.perf_counter() - began)
         for remark in services.backend.remarks(self):
             services.progress.warn(remark)

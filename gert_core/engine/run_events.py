@@ -155,7 +155,11 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
         times["waited"] = format_duration(waited)
     if signal is not None and signal.rank is Rank.SUSPENDED:
         known = run.services.journal.state.tickets
-        tickets = {ticket: known.get(ticket, {}) for ticket in signal.tickets}
+        tickets = (
+            dict(known)
+            if signal.idle and not signal.tickets
+            else {ticket: known.get(ticket, {}) for ticket in signal.tickets}
+        )
         waiting = suspension(tickets, questions=signal.questions, blocked=signal.blocked)
         run.services.journal.close(EventType.RUN_SUSPENDED, {**run.services.requested.recorded(waiting), **times})
         return None

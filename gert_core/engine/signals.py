@@ -53,6 +53,11 @@ class Signal(Struct, frozen=True, kw_only=True):
     """Keys of finished steps that have to run again, because the value of a secret output of theirs is needed."""
 
     @property
+    def idle(self) -> bool:
+        """Whether a suspended run waits for no person: it can be resumed at once, or does not name one."""
+        return bool(self.again) or not (self.tickets or self.questions or self.blocked)
+
+    @property
     def status(self) -> str:
         """``error`` when any failure is an error, else ``failed``."""
         return "error" if any(f.status == "error" for f in self.failures) else "failed"

@@ -101,6 +101,13 @@ class OpenGates:
         if self.changed and (what := self._found.get(key)) is not None:
             raise self._refusal(f"step {key} would run without the approval of step {key}, which {what}")
 
+    def refuse_waiting(self) -> None:
+        """Raise ``RunError`` for a run that waits for an approval that no open ticket asks for."""
+        for gate, what in self._found.items():
+            raise self._refusal(
+                f"the run would wait for the approval of step {gate}, which {what} and is not asked for"
+            )
+
     def refuse_skipped(self, key: str) -> None:
         """Raise ``RunError`` for a step that would not run although it, or one in it, was asked about or denied."""
         for gate, what in self._found.items():
