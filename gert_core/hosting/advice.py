@@ -14,6 +14,7 @@ from gert_core.hosting.drifted import changed_documents
 from gert_core.kit.display import readable_key
 from gert_core.runs.again import fails_again, given_again, retried_whole, started_again
 from gert_core.runs.answers import answered
+from gert_core.runs.lost_secrets import need_lost_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,9 @@ _FAILED: Final = {
 """What may be stated about steps that reported a failure."""
 _DONE: Final = {"confirm": "yes", "checklist": "all"}
 """What says that everything is done; other kinds have no answer that could be suggested."""
-_FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED, ErrorKind.SECRET_LOST)
+_LOST: Final = {decision: _FAILED[decision] for decision in ("done", "failed")}
+"""What may be stated about those that cannot run again."""
+_FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED)
 """Kinds of failures that no retry mends; nor one of a step that was not approved, whatever the kind."""
 _FLAGS: Final = {"--retry-failed": "retry_failed", "--yes": "yes", "--abort": "abort"}
 OR: Final = "or"
@@ -111,7 +114,7 @@ def _found(info: RunInfo) -> list[NextStep]:
     if needs == "reconcile":
         return [*_deciding(state, point["steps"]), *_ending(state)]
     if needs == "retry":
-        return list(_retrying(state))
+        return list(_retrying(info.run, state))
     found = list(_approvals(info.run, state))
     if state.status in (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING):  # any other run asks again
         found += _answers(info.run, state)
@@ -163,7 +166,7 @@ def _reconciling(state: RunState, keys: Sequence[str], decisions: Mapping[str, s
         yield replace(_resume(state, sentence.format(steps=steps), *words, *stated), choice=decision)
 
 
-def _retrying(state: RunState) -> Iterator[NextStep]:
+def _retrying(run: StoredRun, state: RunState) -> Iterator[NextStep]:
     failures = state.failures
     if state.unapproved or any(failure.kind in _FINAL for failure in failures):
         denied = next((failure for failure in failures if failure.kind == ErrorKind.GOVERNANCE_DENIED), None)
@@ -172,6 +175,9 @@ def _retrying(state: RunState) -> Iterator[NextStep]:
             policies = [word for file in state.facts.get("policy_files") or () for word in ("--policy", str(file))]
             command = ("gert", "explain", str(path), *([denied.step_id] if denied.step_id else []), *policies)
             yield NextStep(why="see which rule decides about the step", command=command, stored=False)
+        return
+    if lost := [failure.key for failure in failures if failure.kind == ErrorKind.SECRET_LOST]:
+        yield from _starting(state, lost, secret=True)
         return
     if not any(key in state.steps for key in state.failing):
         return  # the run failed, and none of its steps
@@ -182,22 +188,29 @@ def _retrying(state: RunState) -> Iterator[NextStep]:
         yield _resume(state, f"run {names} again, which took effect before", "--retry-failed", "--yes")
         return
     if (stuck := fails_again(state)) and not changed_documents(state):
-        yield from _starting(state, ", ".join(map(readable_key, stuck)))
+        yield from _starting(state, stuck)
         return
     risky = [record.key for record in state.risky_retries]
-    if risky:
+    if lost := need_lost_secrets(run, state, again=retried_whole(state)):
+        yield from _starting(state, lost, secret=True)
+        if set(lost) <= set(risky):
+            yield from _reconciling(state, risky, _LOST, "--retry-failed")
+    elif risky:
         yield from _reconciling(state, risky, _FAILED, "--retry-failed")
     else:
         yield _resume(state, f"run {steps} again", "--retry-failed")
 
 
-def _starting(state: RunState, steps: str) -> Iterator[NextStep]:
-    """Yield the command that looks anew at what steps computed from: a retry takes the recorded results."""
+def _starting(state: RunState, keys: Sequence[str], *, secret: bool = False) -> Iterator[NextStep]:
+    """Yield the command that looks anew at what steps computed from, or makes a secret that they need and is lost."""
     if not (command := started_again(state)):
         return
+    steps = ", ".join(map(readable_key, keys))
+    gain = "makes the secret anew" if secret else "looks anew"
+    why = "needs a secret output that only the process that ended knew" if secret else "fails again"
     done = ", ".join(map(readable_key, _unrepeatable(state)))
     effects = f", and {done} again, which took effect before" if done else ""
-    yield NextStep(why=f"start a new run, which looks anew{effects}: in this one {steps} fails again", command=command)
+    yield NextStep(why=f"start a new run, which {gain}{effects}: in this one {steps} {why}", command=command)
 
 
 def _repeated(state: RunState) -> list[str]:

@@ -80,3 +80,72 @@ def test_a_run_without_a_first_event_is_said_to_have_never_started(gert, trace):
     assert "never started" in shown.document["problem"]
     said = gert("runs", "cancel", "latest")
     assert (said.code, "never started" in said.err, "--abort" in said.err) == (1, True, False)
+
+
+VAULT = """\
+apiVersion: tool/v0
+meta: { name: vault }
+actions:
+  rotate:
+    argv: [sh, -c, 'echo "p-$(cat turn)-long-enough"; echo x >> rotated']
+    contract: { outputs: { password: { type: string, secret: true } }, effects: [vault], DETERMINED }
+    extract: { password: { from: stdout } }
+  use:
+    argv: [sh, -c, 'echo x >> used; test ! -e sick', sh, "{{ .pw }}"]
+    contract: { inputs: { pw: { type: string } }, effects: [app], WRITES }
+"""
+ROTATION = """\
+apiVersion: kernel/v0
+meta: { name: book }
+tools: [vault]
+steps:
+  - { id: rotate, type: tool, tool: vault, action: rotate }
+  - { id: use, type: tool, tool: vault, action: use, inputs: { pw: "it is {{ .rotate.password }}" } }
+  - { id: done, type: end, outcome: { category: resolved } }
+"""
+CHANGES, SAME, LOOKS = "writes: [vault]", "writes: [vault], idempotent: true, deterministic: true", "writes: []"
+
+
+def rotation(gert: Gert, source: str, use: str, text: str = ROTATION):
+    (gert.root / "turn").write_text("1")
+    (gert.root / "sick").touch()
+    gert.write(tool_vault=VAULT.replace("DETERMINED", source).replace("WRITES", use), book=text)
+    said = gert("exec", "book.yaml", "--json")
+    assert said.code == 1, said.all
+    (gert.root / "sick").unlink()
+    return [(one["command"], one["why"]) for one in said.document["next"]]
+
+
+def test_a_step_that_was_given_a_secret_that_is_lost_is_not_retried_but_a_new_run_is_started(gert):
+    ((command, why),) = rotation(gert, CHANGES, LOOKS)
+    assert command == ["gert", "exec", str(gert.root / "book.yaml")]
+    assert why == (
+        "start a new run, which makes the secret anew, and rotate again, which took effect before: in this one use"
+        " needs a secret output that only the process that ended knew"
+    )
+    retried = gert("resume", "latest", "--retry-failed", "--json")
+    assert (retried.code, retried.document["failure"]["kind"]) == (1, "secret_lost"), "as it says"
+    ((after, _),) = [(one["command"], one["why"]) for one in retried.document["next"]]
+    assert after == command
+    assert gert(*command[1:]).code == 0
+
+
+def test_of_a_write_that_was_given_it_only_what_works_may_be_stated(gert):
+    commands = rotation(gert, CHANGES, "writes: [app]")
+    assert [words[1] for words, _ in commands] == ["exec", "resume", "resume"]
+    assert [words[-1] for words, _ in commands[1:]] == ["use=done", "use=failed"]
+    assert gert(*commands[1][0][1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (SAME, ROTATION),
+        (CHANGES, ROTATION.replace("it is {{ .rotate.password }}", "nothing")),
+    ],
+    ids=["made again", "not given it"],
+)
+def test_a_step_that_has_or_needs_no_lost_secret_is_retried(gert, source, text):
+    ((command, why),) = rotation(gert, source, LOOKS, text)
+    assert (command[1], command[-1], why) == ("resume", "--retry-failed", "run use again")
+    assert gert(*command[1:]).code == 0
