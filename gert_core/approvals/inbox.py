@@ -30,6 +30,7 @@ from gert_core.kit.times import parse_time
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import moved, refuse_moved
 from gert_core.runs.state import ABORTED
+from gert_core.runs.withdrawn import WITHDRAWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +64,7 @@ class TicketEntry(Struct, frozen=True, kw_only=True):
     run: StoredRun
     answers: tuple[ApprovalResponse, ...]
     resolved: str | None
-    """How the run resolved it (``approved``, ``rejected``, ``expired``, ``aborted``); None while it is open."""
+    """How it was resolved (``approved``, ``rejected``, ``expired``, ``aborted``, ``withdrawn``); None: it is open."""
     standing: TicketStanding = TicketStanding()
     """Which of the answers count."""
     people: People = NO_PEOPLE
@@ -280,6 +281,12 @@ def check_answerable(entry: TicketEntry, *, approved: bool, approver: str, now: 
     if status == ABORTED:
         raise RunError(
             f"run {request.run_id} was aborted, and {name} with it",
+            kind=ErrorKind.TICKET_RESOLVED,
+            hint=f"`gert approvals list{entry.run.option}` shows the open tickets",
+        )
+    if status == WITHDRAWN:
+        raise RunError(
+            f"run {request.run_id} is being aborted, and does not wait for {name} any more",
             kind=ErrorKind.TICKET_RESOLVED,
             hint=f"`gert approvals list{entry.run.option}` shows the open tickets",
         )

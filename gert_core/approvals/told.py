@@ -9,6 +9,7 @@ from msgspec import Struct
 from gert_core.api import EventType, RunError, RunStatus
 from gert_core.runs.changers import changed_by
 from gert_core.runs.state import ABORTED
+from gert_core.runs.withdrawn import WITHDRAWN
 from gert_core.trace.reader import decode, read
 
 if TYPE_CHECKING:
@@ -45,12 +46,20 @@ def told_by(run: StoredRun) -> Told:
     found: dict[str, str] = {}
     actors = {run.owner} - {""}
     changers = list[frozenset[str]]()
-    aborted = False
+    asked = set[str]()
+    aborting = aborted = False
     for event in read(run, run_id=run.run_id):
         if event.type == EventType.RUN_START:
             actors |= {str(event.data[name]) for name in ("actor", "os_user") if event.data.get(name)}
-        elif event.type == EventType.RUN_RESUMED and (names := changed_by(event.data)):
-            changers.append(names)
+        elif event.type == EventType.RUN_RESUMED:
+            aborting = aborting or event.data.get("abort") is True
+            if names := changed_by(event.data):
+                changers.append(names)
+        elif event.type == EventType.APPROVAL_SUBMITTED:
+            asked.add(str(event.data.get("ticket_id")))
+        elif event.type == EventType.RUN_SUSPENDED and aborting:  # it waits for what its cleanup asked alone
+            waited = {str(ticket) for ticket in event.data.get("tickets") or ()}
+            found |= dict.fromkeys(asked - waited - found.keys(), WITHDRAWN)
         elif event.type == EventType.APPROVAL_VOID:
             found[str(event.data.get("ticket_id"))] = "void"
         elif event.type == EventType.APPROVAL_RESOLVED:

@@ -254,6 +254,12 @@ def test_cleanup_that_asks_waits_for_nothing_that_the_abort_gave_up(shell, asks)
     assert f"gert answer {run} deploy/2/told" in asked.stdout
     assert "deploy/0/wanted" not in re.sub(r"  approvals: .*\n", "", asked.stdout)
     assert "gert approve" not in asked.stdout
+    assert shell.json("approvals", "list")["approvals"] == [], "nobody is asked for what is not waited for"
+    for one in shell.json("approvals", "list", "--all")["approvals"]:
+        assert one["status"] == "withdrawn"
+        refused = shell.gert("approve", one["ticket_id"], "--as", "alice", code=1).stderr
+        told = f"error: run {run} is being aborted, and does not wait for ticket {one['ticket_id']} any more\n"
+        assert refused.startswith(told)
     shell.gert("answer", run, "deploy/2/told", "confirm=yes", code=None)
     ended = shell.gert("resume", run, code=None).stdout
     assert "it was aborted, after its cleanup" in ended
