@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -355,6 +356,17 @@ def test_an_error_in_an_action_that_no_step_uses_is_a_warning(gert, write, idle,
     assert findings(gert, tool)[0] == 1
     used = write("used.yaml", BOOK.replace("action: look", "action: idle"))
     assert findings(gert, used)[0] == 1
+
+
+@pytest.mark.parametrize("files", [("book.yaml", "tools/t.tool.yaml"), ("tools/t.tool.yaml", "book.yaml"), (".",)])
+def test_an_error_in_an_action_that_no_step_uses_is_told_once(gert, write, files):
+    write("tools/t.tool.yaml", TOOL + '      idle: {argv: [echo, "{{ .nope }}"]}\n')
+    write("book.yaml", BOOK)
+    code, out, _ = gert("validate", *files, "--sarif", "found.sarif")
+    assert (code, out.count("[unresolved-variable]"), out.count("  error  `.nope`")) == (1, 1, 1), out
+    assert "2 documents, 1 not valid: 1 error\n" in out
+    (run,) = json.loads(Path("found.sarif").read_text())["runs"]
+    assert [(one["ruleId"], one["level"]) for one in run["results"]] == [("unresolved-variable", "error")]
 
 
 def test_a_file_that_a_pack_hides_is_said(gert, write, tmp_path):

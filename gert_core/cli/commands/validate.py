@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from msgspec.structs import replace
+
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
@@ -137,8 +139,14 @@ def _is_ours(document: Document) -> bool:
 
 
 def _distinct(results: Sequence[Validated]) -> list[Diagnostic]:
-    """Return every finding once, also when several runbooks list the same tool."""
-    return list(dict.fromkeys(item for result in results for item in result.diagnostics))
+    """Return every finding once, also when several runbooks list the same tool; as an error where it is one for any."""
+    found: dict[Diagnostic, Diagnostic] = {}
+    for item in (item for result in results for item in result.diagnostics):
+        place = os.path.abspath(item.file) if item.file is not None else None  # noqa: PTH100 - it stays a text
+        alike = replace(item, severity=Severity.ERROR, file=place)
+        if alike not in found or item.severity is Severity.ERROR:
+            found[alike] = item
+    return list(found.values())
 
 
 def _show(results: Sequence[Validated], found: Sequence[Diagnostic], *, strict: bool) -> None:
