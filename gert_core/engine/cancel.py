@@ -130,24 +130,30 @@ class Stop:
 
 
 class Deadline:
-    """A point in time under a stop switch; a child's deadline is never later than its parent's."""
+    """A point in time under a stop switch; a child's deadline is never later than its parent's.
 
-    __slots__ = ("_at", "_stop")
+    ``limit`` is what to say of the limit behind it, where the steps that it ends do not have it themselves.
+    """
 
-    def __init__(self, stop: Stop, seconds: float | None = None, *, at: float | None = None) -> None:
+    __slots__ = ("_at", "_stop", "limit")
+
+    def __init__(self, stop: Stop, seconds: float | None = None, *, at: float | None = None, limit: str = "") -> None:
         self._stop = stop
+        self.limit = limit
         self._at = stop.time.monotonic() + seconds if seconds is not None else at
 
-    def within(self, seconds: float | None) -> Deadline:
+    def within(self, seconds: float | None, *, limit: str = "") -> Deadline:
         """Return a deadline at most ``seconds`` from now, and never later than this one."""
         if seconds is None:
             return self
         at = self._stop.time.monotonic() + seconds
-        return Deadline(self._stop, at=at if self._at is None else min(at, self._at))
+        if self._at is not None and self._at < at:
+            return Deadline(self._stop, at=self._at, limit=self.limit)
+        return Deadline(self._stop, at=at, limit=limit)
 
     def under(self, stop: Stop | None) -> Deadline:
         """Return the same point in time under another switch; None: this one."""
-        return self if stop is None else Deadline(stop, at=self._at)
+        return self if stop is None else Deadline(stop, at=self._at, limit=self.limit)
 
     @property
     def expired(self) -> bool:

@@ -11,6 +11,7 @@ from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import NO_OUTCOME, Rank, SignalCollector, run_status
 from gert_core.engine.state import FAILURE, Layer
 from gert_core.engine.steps.cleanup import failure_symbol, failure_variable
+from gert_core.kit.time_spans import duration_text
 from gert_core.template import Symbol
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
 
+_LIMIT: Final = f"the time of the cleanup of the run is up: all of it may take {duration_text(CLEANUP_TIMEOUT)}"
 _WHY: Final = "whether the run fails is known only in a real run"
 
 
@@ -28,7 +30,7 @@ def close_run(run: Run, frame: Frame, signal: Signal | None) -> Signal | None:
     if signal is None and not symbolic:
         signal = NO_OUTCOME
     first = failure_variable([signal], run.services.masker) if signal is not None else None
-    deadline = frame.base.within(CLEANUP_TIMEOUT)
+    deadline = frame.base.within(CLEANUP_TIMEOUT, limit=_LIMIT)
     collected = SignalCollector()
     collected.add([signal])
     for block in run.facts.runbook.cleanup:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.engine.signals import Rank, Signal
 from gert_core.engine.state import FAILURE
+from gert_core.kit.time_spans import duration_text
 from gert_core.template import Symbol
 
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
+
+
+_FIELD: Final = "cleanup_timeout"
+"""The field that the limit is mostly written in."""
 
 
 class Cleanup:
@@ -28,7 +33,7 @@ class Cleanup:
     def __init__(self, execution: StepExecution, first: BlockNode) -> None:
         assert first.block is not None  # noqa: S101 - a cleanup block has a declaration
         self._execution = execution
-        self.deadline = execution.frame.base.within(first.block.timeout)
+        self.deadline = execution.frame.base.within(first.block.timeout, limit=_limit(execution, first.block.timeout))
 
     def names(self, caught: Sequence[Signal]) -> Mapping[str, object]:
         """Return the variables of a cleanup block: the first failure of the other blocks, kept or ``caught``."""
@@ -38,6 +43,12 @@ class Cleanup:
         if found is None and execution.run.doubts > execution.doubts:
             return {FAILURE: failure_symbol()}
         return {FAILURE: found}
+
+
+def _limit(execution: StepExecution, seconds: float) -> str:
+    """Return what a step is told that is ended because all of a cleanup takes too long."""
+    named = f" (`{_FIELD}`)" if _FIELD in type(execution.step).model_fields else ""
+    return f"the time of the cleanup of step {execution.key} is up: all of it may take {duration_text(seconds)}{named}"
 
 
 def failure_variable(signals: Sequence[Signal], masker: Masker) -> dict[str, str] | None:

@@ -56,11 +56,17 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     status, failure = StepStatus.SUCCESS, None
     if not isinstance(result, Completed):
         status = StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR
-        failure = {"kind": result.kind, "message": result.message}
+        failure = {"kind": result.kind, "message": _reason(execution, result)}
     data = completion_data(outputs, fields, failure, result.detail)
     if status is StepStatus.ERROR and isinstance(result, Errored) and not result.acted and execution.compiled.leaf:
         data["started"] = False
     return finish(execution, status, data)
+
+
+def _reason(execution: StepExecution, result: Failed | Errored) -> str:
+    """Return the message of a failure; a step that ran out of a time that is not its own says whose it was."""
+    limit = execution.deadline.limit if result.kind == ErrorKind.TIMEOUT and execution.deadline.expired else ""
+    return f"{result.message}; {limit}" if limit else result.message
 
 
 def _close_end(execution: StepExecution, result: Ended) -> Done:
