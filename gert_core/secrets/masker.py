@@ -11,7 +11,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError
 from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, longest_word, triggers
 from gert_core.secrets.fragments import FRAGMENT_MASK, LINES, mask_ends, mask_pieces, unfinished, with_pieces
-from gert_core.secrets.numbers import as_numbers, masked_number, number_mask, spellings
+from gert_core.secrets.numbers import MINUS, as_numbers, masked_number, negated, number_mask, spellings
 from gert_core.secrets.own import PARTS, written_by_gert
 from gert_core.secrets.restoring import MASK, original, renamed
 from gert_core.secrets.search import MARK, across, cover, find, shortest
@@ -101,7 +101,11 @@ class Masker:
         numbers = as_numbers(value)
         for number in numbers:
             self._numbers.setdefault(number, name)
-        for form, shown in (*forms(text), *spellings(numbers)):
+        others = negated(numbers)
+        for number in others:
+            self._numbers.setdefault(number, f"{name}:{MINUS}")
+        unsigned = spellings([number for number in others if number > 0])  # a sign in front of a mask tells nothing
+        for form, shown in (*forms(text), *spellings(numbers), *((f"{MINUS}-{form}", one) for form, one in unsigned)):
             if len(shown) >= MINIMUM:
                 self._masks.setdefault(shown, f"{name}:{form}" if form else name)
         for form, shown in encoded_forms(text):

@@ -11,7 +11,9 @@ from gert_core.secrets.forms import MINIMUM
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_MASK: Final = re.compile(r"<REDACTED:([^:<>\s]+):(int|float)>")
+MINUS: Final = "minus"
+"""What labels say of a number that is a secret with the other sign."""
+_MASK: Final = re.compile(rf"<REDACTED:([^:<>\s]+(?::{MINUS})?):(int|float)>")
 _JSON: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 _LONGEST: Final = 400
 """The most digits of a number that is looked for; the largest floats have 309."""
@@ -35,6 +37,11 @@ def as_numbers(value: str | float) -> list[float]:
     if math.isfinite(number := float(exact)):
         found.append(number)
     return found if found and (not isinstance(value, str) or len(str(found[0])) >= MINIMUM) else []
+
+
+def negated(numbers: Sequence[float]) -> list[float]:
+    """Return the numbers with the other sign, which tell as much; short ones stand for too much else."""
+    return [-number for number in numbers if number and len(str(-numbers[0])) >= MINIMUM]
 
 
 def spellings(numbers: Sequence[float]) -> Iterator[tuple[str, str]]:
@@ -72,4 +79,4 @@ def masked_number(text: str, numbers: Mapping[float, str]) -> float | None:
     return None
 
 
-__all__ = ["as_numbers", "masked_number", "number_mask", "spellings"]
+__all__ = ["MINUS", "as_numbers", "masked_number", "negated", "number_mask", "spellings"]

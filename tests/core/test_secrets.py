@@ -293,3 +293,19 @@ def test_lines_in_json_are_put_together() -> None:
 def test_no_text_is_cut_inside_a_value_that_overlaps_itself() -> None:
     with hiding(Masker({"PW": "abababa"}).places):
         assert shorten("xx " + "ab" * 40, 20) == "xx <REDACTED>…"
+
+
+@pytest.mark.parametrize("secret", [123456, "123456", -123456, "-123456", 4829.135, "-4829.135", "-1.5e+30"])
+def test_a_secret_number_with_the_other_sign_is_hidden_and_restored(secret):
+    masker = Masker({"pin": secret})
+    other = -(float(secret) if "." in str(secret) else int(secret))
+    for value in (other, [other], {"a": f"it is {other}!"}, f"{abs(other)} {-abs(other)}"):
+        shown = masker.mask(value)
+        assert str(abs(other)) not in json.dumps(shown)
+        assert masker.unmask(shown) == value
+    assert masker.suspicious(json.dumps({"v": other}))
+
+
+def test_a_secret_number_that_is_short_without_its_sign_hides_no_other_number():
+    masker = Masker({"pin": "-123"})
+    assert masker.mask([123, -123]) == [123, "<REDACTED:pin:int>"]

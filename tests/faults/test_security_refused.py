@@ -76,3 +76,34 @@ def test_approvals_given_one_by_one_after_a_change_need_no_resume_of_their_own(g
         said = resumed(gert)
     assert said.document["status"] == "completed", said.all
     assert (gert.root / "acted").exists()
+
+
+TOLERANT = "{id: gate, type: approval, message: m, on_reject: fail, continue_on_fail: true}"
+FAILS = "{id: bad, type: assert, assert: [{type: equals, value: 1, expected: %s}]}"
+GUARDED = ACT.replace("id: act", "id: act, when: '{{ eq .gate.status \"success\" }}'")
+AFTER = {
+    "the condition is gone": f"  - {TOLERANT}\n  - {FAILS % 1}\n  - {ACT}\n",
+    "the approval is gone": f"  - {FAILS % 1}\n  - {ACT}\n",
+    "in the cleanup": f"  - {TOLERANT}\n  - {FAILS % 2}\n{END}finally:\n  - {ACT}\n",
+}
+
+
+@pytest.mark.parametrize("after", AFTER.values(), ids=AFTER)
+def test_no_changed_runbook_says_what_follows_on_a_rejection_that_its_run_went_on_after(gert, after):
+    write(gert, f"  - {TOLERANT}\n  - {FAILS % 2}\n  - {GUARDED}\n")
+    said = gert("exec", "gate.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert gert("reject", said.document["pending"][0]["ticket_id"], "--as", "ann").code == 0
+    assert resumed(gert).document["status"] == "failed"
+    gert.write(gate=HEAD + after + ("" if END in after else END))
+    for _ in range(2):
+        said = resumed(gert, "--retry-failed")
+        assert said.document.get("error", {}).get("kind") in ("drift", "not_resumable"), said.all
+    assert not (gert.root / "acted").exists()
+
+
+def test_a_run_goes_on_after_a_rejection_as_the_runbook_of_its_start_says(gert):
+    write(gert, f"  - {TOLERANT}\n  - {ACT}\n")
+    said = gert("exec", "gate.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert gert("reject", said.document["pending"][0]["ticket_id"], "--as", "ann").code == 0
+    assert resumed(gert).document["status"] == "completed"
+    assert (gert.root / "acted").exists()

@@ -35,8 +35,16 @@ class OpenGates:
         self.changed = False
         """Whether documents changed since the run began, which was allowed."""
         self._found: dict[str, str] = {}
+        self._tolerated: dict[str, str] = {}
+        """Those that were rejected, where that failed the step and the documents of then said what follows."""
         self._approved: dict[str, int] = {}
         """Those among them that were approved and did not end, with the number of that event."""
+
+    def go_on_with(self, *, changed: bool) -> None:
+        """Take note whether documents changed: others cannot say what follows on a rejection, which is final."""
+        self.changed = changed
+        if changed:
+            self._found = self._tolerated | self._found
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -47,6 +55,7 @@ class OpenGates:
             asked = event.type == EventType.APPROVAL_SUBMITTED
             if asked:
                 self._approved.pop(key, None)
+                self._tolerated.pop(key, None)
             if asked or what == DENIED or key not in self._found:  # who continues a step decides about it once more
                 self._found[key] = what
         elif key not in self._found:
@@ -57,7 +66,8 @@ class OpenGates:
             else:
                 self._found[key] = REJECTED
         elif event.type == EventType.STEP_COMPLETE and self._is_over(key, str(event.data.get("status"))):
-            del self._found[key]
+            if self._found.pop(key) == REJECTED:
+                self._tolerated[key] = REJECTED
             self._approved.pop(key, None)
 
     def _is_over(self, key: str, status: str) -> bool:

@@ -98,7 +98,7 @@ def plan(
     if not resume.allow_drift:
         refuse(drift)
     run.recorded.allow_drift = resume.allow_drift
-    run.recorded.gates.changed = bool(drift)
+    run.recorded.gates.go_on_with(changed=bool(drift))
     run.recorded.floor_changed = floor_changed(state.facts, policies)
     run.recorded.same_policies = same_policies(state.facts, policies)
     policies.schedule_as(recorded_answers(state.facts.get("policies")))
