@@ -1,6 +1,6 @@
 """Runs gert as a process of its own and kills it (SIGKILL) at a chosen line of its trace.
 
-Nothing in gert knows about this: a ``sitecustomize`` of the child's Python wraps ``os.write`` for the trace's descriptor.
+Nothing in gert knows about this: ``os.write`` of its process is wrapped for the trace's descriptor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import random
 import re
 import signal
 import subprocess
-import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import warm
 
 from gert_core.approvals.inbox import entries, respond
 from gert_core.runs.fold import fold
@@ -82,8 +84,7 @@ class Bench:
     """The outputs a person finds out for a step that took effect."""
 
     def __post_init__(self) -> None:
-        self.write({"site/sitecustomize.py": SITE})
-        (self.root / "effects").mkdir(exist_ok=True)
+        (self.root / "effects").mkdir(parents=True, exist_ok=True)
 
     def write(self, files: dict[str, str]) -> None:
         """Write files; those below ``bin`` can be executed."""
@@ -101,20 +102,14 @@ class Bench:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("GERT_", "KILL_", "PYTEST"))}
         clean |= {"GERT_ACTOR": "olga", "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}", **self.environ, **environ}
         if kill is not None:
-            clean |= {"KILL_LINE": str(kill.line), "KILL_WHEN": kill.when, "PYTHONPATH": str(self.root / "site")}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gert_core", *args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.root,
-            env=clean,
-            start_new_session=True,
+            clean |= {"KILL_LINE": str(kill.line), "KILL_WHEN": kill.when}
+        own = self.root / f".session-{threading.get_ident()}"
+        before = f"import os; os.setsid(); open({str(own)!r}, 'w').write(str(os.getpid()))\n"
+        done = warm.run(
+            args, cwd=self.root, environ=clean, stdin=stdin.encode(), before=before if kill is None else before + SITE
         )
-        said, complained = process.communicate(stdin, timeout=60)
-        _wait_for_session(process.pid)
-        return subprocess.CompletedProcess(args, process.returncode, said, complained)
+        _wait_for_session(int(own.read_text(encoding="ascii")))
+        return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     # -- the run ------------------------------------------------------------------------------------------------------
 

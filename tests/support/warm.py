@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "gert_core"]
+_START = "import sys\nfrom gert_core.cli import main\nsys.exit(main())\n"
 _LENGTH = struct.Struct("!I")
 _AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "COVERAGE", "TMPDIR", "PYDANTIC")
 """Beginnings of the names that are read as Python starts or as modules are imported."""
@@ -40,14 +41,21 @@ def suits(environ: Mapping[str, str]) -> bool:
 
 
 def run(
-    argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], stdin: bytes = b"", cold: bool = False
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    stdin: bytes = b"",
+    cold: bool = False,
+    before: str = "",
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run gert to its end, at most a minute; ``cold`` starts it as people do."""
+    """Run gert to its end, at most a minute; ``cold`` starts it as people do. ``before`` is Python it executes first."""
     if cold or not suits(environ):
+        start = [*COMMAND] if not before else [sys.executable, "-c", f"{before}\n{_START}"]
         return subprocess.run(
-            [*COMMAND, *argv], cwd=cwd, input=stdin, capture_output=True, env=environ, timeout=60, check=False
+            [*start, *argv], cwd=cwd, input=stdin, capture_output=True, env=environ, timeout=60, check=False
         )
-    return _server().run(list(argv), cwd=cwd, environ=dict(environ), stdin=stdin)
+    return _server().run(list(argv), cwd=cwd, environ=dict(environ), stdin=stdin, before=before)
 
 
 @dataclass(slots=True)
@@ -59,13 +67,13 @@ class _Server:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(
-        self, argv: list[str], *, cwd: Path, environ: dict[str, str], stdin: bytes
+        self, argv: list[str], *, cwd: Path, environ: dict[str, str], stdin: bytes, before: str
     ) -> subprocess.CompletedProcess[bytes]:
         pipes = [os.pipe() for _ in range(3)]
         (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = pipes
         theirs = [theirs_in, theirs_out, theirs_err]
         try:
-            pid = self._ask({"argv": argv, "cwd": str(cwd), "environ": environ}, theirs)["pid"]
+            pid = self._ask({"argv": argv, "cwd": str(cwd), "environ": environ, "before": before}, theirs)["pid"]
         finally:
             for fd in theirs:
                 os.close(fd)
@@ -182,6 +190,7 @@ def _become_gert(job: dict[str, Any], fds: list[int]) -> None:
         sys.stderr = open(2, "w", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
         sys.argv = ["gert", *job["argv"]]
+        exec(job["before"], {})
         from gert_core.cli import main
 
         code = main()
