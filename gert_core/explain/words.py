@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.contracts import find_action
+from gert_core.contracts import action_outputs, find_action
 from gert_core.documents.tree import ITSELF
 from gert_core.kit.time_spans import duration_text
 
@@ -142,6 +142,8 @@ def notes_of(book: Runbook, step: StepNode) -> Iterator[tuple[str, str]]:
         yield "timeout", duration_text(fields.timeout)
     if action is not None and action.exit_codes is not None:
         yield "exit codes", f"{', '.join(map(str, action.exit_codes))} are answers"
+    if secrets := _secret_outputs(book, step):
+        yield "secret outputs", ", ".join(secrets)
     if tool is not None and tool.tool.meta.cwd is not None:
         yield "runs in", _CWD[tool.tool.meta.cwd]
     yield from _own_notes(fields)
@@ -168,6 +170,18 @@ def _own_notes(fields: StepFields) -> Iterator[tuple[str, str]]:
         yield "sees", seen + (f", except {', '.join(fields.visibility.deny)}" if fields.visibility.deny else "")
     if fields.checkpoint is not None:
         yield "checkpoint", fields.checkpoint
+
+
+def _secret_outputs(book: Runbook, step: StepNode) -> tuple[str, ...]:
+    """Return the outputs of a step's action that are masked from the moment they are read."""
+    use = book.functions.tool_use(step)
+    tool = book.tools.get(use.tool) if use is not None else None
+    if use is None or tool is None:
+        return ()
+    try:
+        return tuple(name for name, param in action_outputs(tool, use.action).items() if param.secret)
+    except LookupError:
+        return ()
 
 
 def _used(book: Runbook, step: StepNode) -> tuple[ToolNode | None, ActionModel | None]:

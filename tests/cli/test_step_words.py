@@ -110,6 +110,7 @@ STEPS = {
     "tool-retry": (f"{{ id: it, {READ} }}", "up to 4 attempts, after 1s, 2s, 4s", ""),
     "timeout": (f"{{ id: it, {READ}, timeout: 7s }}", "timeout 7s", "timeout: 7s"),
     "exit-codes": (f"{{ id: it, {READ} }}", "exit codes 0, 3 are answers", "exit codes: 0, 3 are answers"),
+    "secret-outputs": (f"{{ id: it, {READ} }}", "secret outputs pass", "secret outputs: pass"),
     "cwd": (f"{{ id: it, {READ} }}", "runs in the tool's directory", "runs in: the tool's directory"),
     "export": (f"{{ id: it, {READ}, export: {{ seen: out }} }}", "exports seen = out", "exports: seen = out"),
     "principal": (
