@@ -86,6 +86,18 @@ def test_steps_of_items_that_failed_or_did_not_run_have_a_status(lab):
     assert ran.result.outcome.meta == {"b": "failed not_run exit_code success"}
 
 
+@pytest.mark.parametrize(("fails", "more"), [(True, ""), (False, "when: '{{ ne .n `c` }}'")])
+def test_how_the_steps_of_an_item_came_out_never_warns(lab, fails, more):
+    read = end(
+        a="{{ .each.b.one.status }} {{ .each.c.two.attempts }} {{ .each.c.one.retry_count }} {{ .each.b.handled }}"
+    )
+    assert findings(lab, loop(fails=fails, more=more) + read) == []
+    ran = lab(loop(fails=fails, more=more) + read, end=False)
+    assert ran.result.outcome.meta == {"a": f"{'failed' if fails else 'success'} 0 0 false"}
+    ((rule, message, _),) = findings(lab, loop(fails=fails, more=more) + end(a="{{ .each.b.one.value }}"))
+    assert (rule, message.split(":")[0]) == ("maybe-undefined", "`.each.b.one.value` may be undefined")
+
+
 def test_names_that_an_item_does_not_have_are_found(lab):
     def told(text):
         return findings(lab, loop() + end(a="{{ " + text + " }}"))

@@ -305,7 +305,10 @@ class References:
         looped = step.fields.for_each is not None and bool(rest) and rest[0] not in _NEVER
         if looped:  # an item itself may be null
             rest = rest[1:]
-            if entry is not None and entry.holds and rest and rest[0] in self.members.get(head, ()):
+            inside = bool(rest) and rest[0] in self.members.get(head, ())
+            if inside and rest[1:2] and rest[1] in _NEVER:
+                return None
+            if inside and entry is not None and entry.holds:
                 entry, step = self.members[head][rest[0]], self.ctx.runbook.by_id.get(rest[0])
                 if step is None:
                     return entry
