@@ -34,6 +34,8 @@ _IN_DOCUMENTS: Final = {
     "vars": "constants",
 }
 """Fields of inputs, tools and heads, by what other tools call them."""
+_STEPS: Final = "steps"
+"""The field of a step that holds others."""
 _ATTEMPTS: Final = 3
 _LONGEST: Final = 60
 
@@ -60,6 +62,14 @@ def foreign_field(
     if common is not None:
         found += [(owner, name) for owner in owners]
     return "; or ".join(part for part in (common, _places(found)) if part) or None
+
+
+def elsewhere(name: str, fields: Iterable[str], owners: Mapping[str, Iterable[str]]) -> str:
+    """Return what to do about a field that only other types have, ``owners``; some hold steps and have it for those."""
+    holding = [owner for owner, theirs in owners.items() if _STEPS in theirs]
+    if holding and _STEPS not in (*fields, name):
+        return f"put this step under `{_STEPS}` of a step of type `{holding[0]}`, and `{name}` beside them"
+    return f"remove it, or add a step of type {' or '.join(f'`{owner}`' for owner in owners)} that has it"
 
 
 def document_word(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.documents.fields import NAME_PATTERN, TAG_PATTERN
-from gert_core.documents.model_fields import about_field, fields_at, required_at
+from gert_core.documents.model_fields import about_field, fields_at, named_by, required_at
 from gert_core.documents.model_hints import (
     KINDS,
     MODELS,
@@ -206,7 +206,8 @@ def _diagnostic(
         wanted = item.context.get("kinds") or [item.type]
         kinds = [KINDS[kind] for kind in wanted]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
-        hint = type_hint(kinds, item.value, name=str(path[-1]) if path else "")
+        name_field = named_by(model, item.path)
+        hint = type_hint(kinds, item.value, name=str(path[-1]) if path else "", named_by=name_field)
         if hint is None and not MODELS.isdisjoint(wanted):
             hint = map_hint(item.value, required=required_at(model, item.path))
     elif item.type == "string_pattern_mismatch" and item.context.get("pattern") == TAG_PATTERN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.documents.later import Later
+from gert_core.kit.models import STEPS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -22,6 +23,14 @@ def required_at(model: type[BaseModel] | None, path: Path) -> list[str]:
     below = _below(model, path) or _below(model, path[:-1])  # what a list or a map contains is the model of its items
     first = below[0].model_fields if below else {}
     return [field.alias or name for name, field in first.items() if field.is_required()]
+
+
+def named_by(model: type[BaseModel] | None, path: Path) -> str | None:
+    """Return the field that names the maps of a list at ``path``, empty if none does; None for a list of values."""
+    if any(STEPS in _metadata(owner, part) for owner in _owners(model, path) for part in path[-1:]):
+        return "id"
+    below = _below(model, path)
+    return ("name" if "name" in below[0].model_fields else "") if below else None
 
 
 def about_field(model: type[BaseModel] | None, path: Path) -> str | None:
@@ -53,6 +62,14 @@ def _aliases(model: type[BaseModel]) -> list[tuple[str, object]]:
     return [(field.alias or name, (field.annotation, *field.metadata)) for name, field in model.model_fields.items()]
 
 
+def _metadata(model: type[BaseModel], part: str | int) -> list[object]:
+    """Return what the annotation of a field is marked with, inside an optional one too."""
+    from typing import get_args
+
+    found = [annotation for alias, annotation in _aliases(model) if alias == part and isinstance(annotation, tuple)]
+    return [mark for one in found for part in one for mark in (part, *(m for a in get_args(part) for m in get_args(a)))]
+
+
 def _models_of(model: type[BaseModel], part: str | int) -> list[type[BaseModel]]:
     return [m for alias, annotation in _aliases(model) if alias == part for m in _models_in(annotation)]
 
@@ -70,4 +87,4 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
     return [m for argument in inside for m in _models_in(argument)]
 
 
-__all__ = ["about_field", "fields_at", "required_at"]
+__all__ = ["about_field", "fields_at", "named_by", "required_at"]

@@ -73,8 +73,10 @@ def meant(name: str, known: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
-def type_hint(kinds: list[str], value: object, *, name: str) -> str | None:
-    """Return how to write a value of a commonly confused type."""
+def type_hint(kinds: list[str], value: object, *, name: str, named_by: str | None = None) -> str | None:
+    """Return how to write a value of a commonly confused type; ``named_by`` is for a list of maps, see there."""
+    if kinds == [KINDS["list_type"]] and named_by is not None and (hint := _maps_hint(value, named_by)):
+        return hint
     if isinstance(value, str):
         word = value.strip().lower()
         if KINDS["bool_type"] in kinds and word in _BOOLEANS:
@@ -89,10 +91,22 @@ def type_hint(kinds: list[str], value: object, *, name: str) -> str | None:
             return f"write a list: {listed(value)}"
     elif isinstance(value, (bool, int, float)) and KINDS["string_type"] in kinds:
         return "put it in quotes"
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and KINDS["list_type"] in kinds:
+        return f"write a list: [{value}]"
     elif isinstance(value, dict) and KINDS["list_type"] in kinds:
         return "begin each item with `- `, or put `[` and `]` around it"
     elif isinstance(value, list) and KINDS["dict_type"] in kinds:
         return "leave the `- `, or the `[` and `]`, out"
+    return None
+
+
+def _maps_hint(value: object, named_by: str) -> str | None:
+    """Return how to write a list of maps in place of a text, or of a map with a map for each name."""
+    if isinstance(value, str):
+        return "write a list of maps: begin each with `- `, and write its fields"
+    if named_by and isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
+        first = next(iter(value))
+        return f"write a list: begin each item with `- {named_by}: {first}` instead of `{first}:`"
     return None
 
 

@@ -111,7 +111,8 @@ FIELDS = {
     "delay: 5": "write `retry: {max: 3, delay: 5s}`",
     "until: '{{ .x }}'": "write `retry: {max: 3}` to attempt the step again while it fails;"
     " or use `repeat.until` of a step of type `repeat` or `until` of a step of type `wait`",
-    "prompt: x": "use `instructions` of a step of type `manual`",
+    "prompt: x": "use `message` of a step of type `approval` or `instructions` of a step of type `manual`",
+    "expires: 1h": "use `timeout` of a step of type `approval`",
     "name: Ship it": "the field is called `description`",
 }
 

@@ -18,6 +18,13 @@ def gert_step_types() -> list[StepType]:
             outputs="gert_step_approval.step:outputs",
             contract=Contract(effects=("human",), idempotent=True),
             owns=frozenset({"timeout"}),
+            also_called={
+                **dict.fromkeys(("approve", "gate"), ""),
+                **dict.fromkeys(("prompt", "Message"), "message"),
+                **dict.fromkeys(("min_approvals", "required_approvals", "MinRequiredApprovals"), "min_approvers"),
+                "Approvers": "approvers",
+                **dict.fromkeys(("expires", "expires_in", "expiry"), "timeout"),
+            },
             summary="Asks people for their approval before the run continues.",
         )
     ]

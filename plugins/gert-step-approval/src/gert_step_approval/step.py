@@ -38,7 +38,10 @@ class ApprovalStep(StepModel):
         countable = people and not any(name.startswith("group:") or "{{" in name for name in people)
         if countable and len(people) < self.min_approvers:
             message = "`min_approvers` is {least}, but `approvers` names only {count}: it could never be approved"
-            raise PydanticCustomError("wrong-type", message, {"least": self.min_approvers, "count": len(people)})
+            hint = f"write `min_approvers: {len(people)}`, or name more people"
+            raise PydanticCustomError(
+                "wrong-type", message, {"least": self.min_approvers, "count": len(people), "hint": hint}
+            )
         return self
 
 
