@@ -8,7 +8,7 @@ import pytest
 from lab import PLUGINS, Lab, _Plugin, tool
 
 from gert_core import hookimpl
-from gert_core.api import PolicyPack, RunError
+from gert_core.api import PolicyPack, RunError, StepProblem
 from gert_core.approvals.inbox import entries, respond
 from gert_core.hosting.drifted import changed_documents
 from gert_core.plugin.registry import Registry
@@ -157,3 +157,53 @@ def test_the_answers_of_packs_are_recorded(lab, clock):
     assert entry["name"].endswith("freeze")
     assert entry["answer"]["rules"] == clock.rules
     assert len(start["policy_plugins"]) == 1
+
+
+def answer(lab: Lab, *people: str) -> None:
+    """Approve the ticket that is open, by each of these people."""
+    for person in people:
+        for entry in entries(DirectoryStore(lab.directory / "runs")):
+            if entry.resolved is None:
+                respond(entry, approved=True, approver=person, reason=None, environ={}, schemes=lambda _: None)
+
+
+@pytest.mark.parametrize("left", [[], [{"writes": ["what"], "action": "deny"}], ASK], ids=["gone", "other", "asks"])
+def test_a_pack_that_answers_milder_does_not_run_what_it_denied(lab, clock, left):
+    clock.rules = DENY
+    ran = lab(STEPS, approval="inbox", preflight=False)
+    ran.assert_failed("governance_denied")
+    clock.rules = left
+    again = lab.runner.resume(ran.result.run_id, retry_failed=True)
+    again.assert_failed("governance_denied")
+    assert lab.calls == []
+
+
+@pytest.mark.parametrize("left", [[], ASK], ids=["gone", "one person"])
+def test_a_pack_that_answers_milder_does_not_run_again_what_needed_an_approval(lab, clock, left):
+    def fail(call) -> None:
+        raise StepProblem("down", "not now")
+
+    clock.rules = [{**ASK[0], "min_approvers": 2}]
+    lab.on_call = fail
+    run_id = lab(STEPS, approval="inbox", actor="olga").result.run_id
+    answer(lab, "bob", "carl")
+    assert (lab.runner.resume(run_id).status, lab.values()) == ("error", [1])
+    lab.on_call = None
+    clock.rules = left
+    assert lab.runner.resume(run_id, retry_failed=True).status == "approval_pending"
+    answer(lab, "bob")
+    assert lab.runner.resume(run_id).status == "approval_pending"
+    assert lab.values() == [1], "one person is not enough where two were asked for"
+    answer(lab, "carl")
+    lab.runner.resume(run_id)
+    assert lab.values()[:2] == [1, 1]
+
+
+def test_a_pack_that_answers_milder_does_not_have_an_interrupted_step_done_again(lab, clock):
+    clock.rules = ASK
+    waiting = lab(STEPS, approval="inbox", actor="olga", tools=tool("lab", writes="disk", idempotent="false"))
+    answer(lab, "bob")
+    run_id = cut(lab, lab.runner.resume(waiting.result.run_id), key="a")
+    clock.rules = []
+    again = lab.runner.resume(run_id, reconcile={"a": "redo"})
+    assert (again.status, lab.calls) == ("approval_pending", [])

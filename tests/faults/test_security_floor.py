@@ -357,6 +357,22 @@ def test_a_softened_machine_floor_does_not_run_what_was_denied(machine):
     assert machine("exec", "book.yaml").returncode == 0, "a new run is under the floor of today"
 
 
+def test_a_machine_floor_that_came_and_went_does_not_run_what_it_denied(machine):
+    gate = "steps:\n  - {id: gate, type: approval, message: go}\n"
+    (machine.root / "book.yaml").write_text(BOOK.replace("steps:\n", gate))
+    machine("exec", "book.yaml", "--approval", "inbox", "--as", "olga")
+    (run,) = (machine.root / "runs").glob("[!.]*")
+    file = machine.policy()
+    waiting = json.loads(machine("resume", "--run", run.name, "--json").stdout)
+    assert machine("approve", waiting["pending"][0]["ticket_id"], "--as", "ann").returncode == 0
+    assert "governance_denied" in machine("resume", "--run", run.name, "--json").stdout
+    file.unlink()
+    again = machine("resume", "--run", run.name, "--retry-failed")
+    assert again.returncode == 1, again.stderr
+    assert "governance_denied" in again.stdout + again.stderr
+    assert not machine.done
+
+
 def test_without_a_floor_one_name_is_looked_up(monkeypatch, tmp_path):
     asked = []
     real = os.lstat

@@ -223,26 +223,34 @@ class StepExecution:
         return None
 
     def _recalled(self, recorded: Recorded) -> bool:
-        """Hold a decision that an earlier process recorded against today's; it can only make today's stricter."""
-        if recorded.allow_drift or recorded.floor_changed:
-            if (earlier := recorded.earlier_decision(self.key)) is not None:
-                self._decide_again(strictest(self.decision, earlier, risk=self.decision.risk))
-            return earlier is not None
+        """Hold a decision that an earlier process recorded against today's; it can only make today's stricter.
+
+        That of a step which is executed again holds too, whatever the policies have become since, or are again.
+        """
         before = recorded.decision(self.key)
-        if before is not None and before.terms != self.decision.terms:
-            if recorded.same_policies:
+        if recorded.allow_drift or recorded.floor_changed or before is None:
+            if (earlier := recorded.earlier_decision(self.key)) is None:
+                return False
+            today, strict = self.decision, strictest(self.decision, earlier, risk=self.decision.risk)
+            if before is None and (strict.terms, strict.serialize) == (today.terms, today.serialize):
+                return False
+            self._decide_again(strict)
+            return True
+        if before.terms != self.decision.terms:
+            strict = strictest(self.decision, before, risk=self.decision.risk)
+            # A stricter one may be of a process in which something else applied, and was put back.
+            if recorded.same_policies and strict.terms != before.terms:
                 raise RunError(
                     f"the trace says of step {self.key}: {before.action}; the policies decide otherwise, and have not"
                     " changed since the run started",
                     kind=ErrorKind.TRACE_ALTERED,
                     hint="somebody has altered the trace: start a new run",
                 )
-            strict = strictest(self.decision, before, risk=self.decision.risk)
             if strict.terms == before.terms:
                 self.decision = strict
             else:
                 self._decide_again(strict)
-        return before is not None
+        return True
 
     def _decide_again(self, decision: Decision) -> None:
         self.decision = decision

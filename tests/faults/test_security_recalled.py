@@ -1,0 +1,99 @@
+"""What was decided about a step of a run holds when the step runs again, also once everything is as at the start."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from gertproc import Gert
+
+BOOK = """\
+apiVersion: kernel/v0
+meta: {name: book}
+tools: [act]
+steps:
+  - {id: gate, type: approval, message: go}
+  - {id: act, type: tool, tool: act}
+  - {type: end, outcome: {category: resolved, code: acted}}
+"""
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: act, transport: stdio, binary: ./act}
+contract: {effects: [TAG], writes: [production], idempotent: true}
+actions: {run: {argv: [act]}}
+"""
+POLICY = "apiVersion: policy/v0\nmeta: {name: p}\nrules: [{effects: [danger], action: ACTION}]\n"
+ASK, TWO = "require-approval", "require-approval, min_approvers: 2"
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path)
+    made.write(book=BOOK, tool_act=TOOL.replace("TAG", "danger"), policy=POLICY.replace("ACTION", "allow"))
+    (tmp_path / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
+    (tmp_path / "act").write_text("#!/bin/sh\necho x >> acted\nexit 3\n")
+    (tmp_path / "act").chmod(0o755)
+    return made
+
+
+def acted(gert) -> int:
+    file = gert.root / "acted"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def resume(gert, *more: str) -> dict:
+    said = gert("resume", "--run", gert.run().name, "--json", *more)
+    assert said.out, said.all
+    return json.loads(said.out)
+
+
+def until_over(gert, *people: str) -> dict:
+    """Approve what the run asks for while drift is allowed, until it is over."""
+    for _ in range(6):
+        found = resume(gert, "--on-drift", "allow")
+        if found["status"] != "approval_pending":
+            return found
+        for person in people:
+            gert("approve", found["pending"][0]["ticket_id"], "--as", person)
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize("decided", ["deny", ASK, TWO])
+@pytest.mark.parametrize("where", ["policy", "tool"])
+def test_a_document_put_back_does_not_take_back_what_was_decided(gert, decided, where):
+    """A changed policy, or a tag that a changed tool has, stops the step; with the documents of the start it runs again."""
+    mild = {"policy": POLICY.replace("ACTION", "allow")}
+    strict = {"policy": POLICY.replace("ACTION", decided)}
+    if where == "tool":
+        gert.write(**strict)
+        mild, strict = {"tool_act": TOOL.replace("TAG", "mild")}, {"tool_act": TOOL.replace("TAG", "danger")}
+    gert.write(**mild)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    gert.write(**strict)
+    assert until_over(gert, "ann", "bob")["status"] == "failed"
+    before = acted(gert)
+    assert before == (decided != "deny")
+    gert.write(**mild)
+    found = resume(gert, "--retry-failed")
+    assert acted(gert) == before, "it ran under a milder decision than that of this run"
+    if decided == "deny":
+        assert found["failure"]["kind"] == "governance_denied"
+        return
+    ticket = found["pending"][0]["ticket_id"]
+    for number, person in enumerate(("ann", "bob") if decided == TWO else ("ann",)):
+        assert acted(gert) == before, f"{number} people approved it"
+        assert gert("approve", ticket, "--as", person).code == 0
+        resume(gert)
+    assert acted(gert) == before + 1
+
+
+def test_a_step_that_runs_again_under_the_same_policies_is_decided_as_before(gert):
+    gert.write(policy=POLICY.replace("ACTION", TWO))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    assert until_over(gert, "ann", "bob")["status"] == "failed"
+    assert resume(gert, "--retry-failed")["status"] == "approval_pending"
+    decided = [e["data"] for e in gert.events() if e["type"] == "governance_decision" and e["step_key"] == "act"]
+    assert decided[0] == decided[-1]
+    assert all(data == decided[0] for data in decided)
