@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, Undecided
 from gert_core.contracts import probe_refusal
+from gert_core.engine.modes.deciding import decide_by_provider
 from gert_core.engine.modes.explore import symbolic_result
 from gert_core.engine.modes.questions import ask_person
-from gert_core.engine.modes.real import attach_file, call_tool, decide_by_provider, open_session, wait
+from gert_core.engine.modes.real import attach_file, call_tool, open_session, wait
 from gert_core.engine.steps.outputs import report_violations
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, RunError, StepProblem, StoreError
-from gert_core.engine.modes.peers import open_provider, open_transport
+from gert_core.engine.modes.deciding import decide_by_provider
+from gert_core.engine.modes.peers import open_transport
 from gert_core.engine.modes.questions import ask_person
 from gert_core.engine.steps.claims import go_on
 from gert_core.engine.steps.keeping import shown_name
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker
 
 DEFAULT_TOOL_TIMEOUT: Final = 60.0
-_LATE: Final = 2.0
-"""The seconds in which a provider returns the answers that it has."""
 
 
 class RealBackend:
@@ -255,51 +254,6 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} cannot be copied: {error.strerror}") from None
 
 
-def decide_by_provider(
-    execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
-) -> ApprovalDecision:
-    """Submit the request to the run's approval provider, unless that was done already, and return the decision."""
-    from gert_core.engine.steps.approval import approval_process
-
-    services, provider = execution.services, execution.facts.approval
-    if provider is None:
-        raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "an approval is needed, but no approval provider is installed")
-    session = services.sessions.get("approvals", lambda: open_provider(execution, provider))
-    process = approval_process(
-        execution, session, blocking=provider.blocking, now=lambda: services.backend.now(execution)
-    )
-    with services.waits.during(execution.key):
-        return process.decide(
-            request,
-            deadline=execution.frame.deadline.under(services.leave),
-            submitted=recorded is not None,
-            recorded=recorded.responses if recorded is not None else (),
-        )
-
-
-def find_rejection(
-    execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval
-) -> ApprovalDecision | None:
-    """Return the rejection of a recorded request that has changed since, when its provider has one."""
-    from gert_core.engine.steps.approval import approval_process
-
-    services, provider = execution.services, execution.facts.approval
-    if provider is None or provider.blocking:  # who answers inside ``wait`` has answered, or is asked anew
-        return None
-    session = services.sessions.get("approvals", lambda: open_provider(execution, provider))
-    process = approval_process(execution, session, blocking=False, now=lambda: services.backend.now(execution))
-    before = replace(
-        request,
-        ticket_id=recorded.ticket_id,
-        request_hash=recorded.request_hash,
-        created=recorded.created,
-        expires_at=recorded.expires_at,
-        document=recorded.document or {},
-    )
-    deadline = execution.frame.deadline.within(_LATE)
-    return process.find_rejection(before, deadline=deadline, recorded=recorded.responses)
-
-
 def _copy(source: Path, stored: StoredRun, masker: Masker) -> dict[str, object]:
     """Copy a file; return name, hash and size of what was written."""
     digest, size = sha256(), 0
@@ -320,8 +274,6 @@ __all__ = [
     "RealBackend",
     "attach_file",
     "call_tool",
-    "decide_by_provider",
-    "find_rejection",
     "open_session",
     "wait",
 ]

@@ -9,7 +9,7 @@ from gert_core.approvals import ApprovalDecision, ApprovalProcess
 from gert_core.approvals.binding import SHOWN, changed_fields
 from gert_core.approvals.checks import Approvals, recount
 from gert_core.engine.flow.frame import Done
-from gert_core.engine.modes.real import find_rejection
+from gert_core.engine.modes.deciding import find_rejection
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
 from gert_core.engine.steps.approval_request import build_request, window_like, window_of
 from gert_core.engine.steps.claims import claim
