@@ -301,7 +301,8 @@ class StepContext(Protocol):
     def artifact(self, key: str) -> Any:
         """Return the latest value of an artifact that an earlier step of the run kept, None when there is none.
 
-        In dry-run and probe nothing is kept, and it raises ``Undecided``.
+        Inside an item, a round or an included runbook it is the value that was kept there, if there is one. In dry-run
+        and probe nothing is kept, and it raises ``Undecided``.
         """
 
     def attach(self, path: str) -> Mapping[str, object]:

@@ -255,3 +255,63 @@ def test_a_dry_run_shows_what_would_be_kept(gert_in, gert):
     code, out, err = gert("exec", "b.yaml", "--mode", "dry-run")
     assert code == 0, err
     assert "    artifacts: k (made.txt), n (value)\n" in out
+
+
+CHILD = """\
+apiVersion: kernel/v0
+meta: { name: child }
+steps:
+  - { id: c, type: assert, assert: [ { type: equals, value: 1, expected: 1 } ], artifacts: { in: { value: child } } }
+  - { id: done, type: end, outcome: { category: resolved } }
+"""
+KEPT = "{ id: x, type: tool, tool: sh, inputs: { do: 'printf %s > in.txt' }, artifacts: { in: { path: in.txt } } }"
+
+
+@pytest.mark.parametrize(
+    ("around", "said", "names"),
+    [
+        (
+            "type: block, for_each: { as: n, over: [p, q], key: '{{ .n }}' }, steps: [%s]",
+            "{{ .n }}",
+            ["in[p]", "in[q]"],
+        ),
+        ("type: repeat, repeat: { max: 2, steps: [%s] }", "{{ .repeat.index }}", ["in[0]", "in[1]"]),
+        (
+            "type: block, for_each: { as: n, over: [p], key: '{{ .n }}' }, steps: [ { id: r, type: repeat, repeat: { max: 2, steps: [%s] } } ]",
+            "{{ .n }}{{ .repeat.index }}",
+            ["in[p][0]", "in[p][1]"],
+        ),
+    ],
+    ids=["items", "rounds", "rounds of items"],
+)
+def test_steps_inside_items_and_rounds_keep_each_under_a_name_of_its_own(gert_in, around, said, names):
+    run = gert_in(f"  - {{ id: o, {around % (KEPT % said)} }}\n")
+    assert run.code == 0, run.err
+    kept = run.kept
+    assert sorted(kept) == names
+    files = [(run.directory / told["value"]["file"]).read_bytes() for told in kept.values()]
+    assert len(set(files)) == 2
+    shown = run.gert("runs", "show", run.id)[1]
+    assert all(f"  artifact {name}: " in shown for name in names)
+
+
+def test_a_step_that_runs_again_by_next_keeps_each_under_a_name_of_its_own(gert_in):
+    run = gert_in(f"  - {(KEPT % 1)[:-2]}, next: {{ step: x, max: 1 }} }}\n")
+    assert run.code == 0, run.err
+    assert sorted(run.kept) == ["in", "in#2"]
+
+
+def test_runbooks_that_are_included_keep_each_under_the_name_of_its_step(gert_in, tmp_path):
+    (tmp_path / "child.yaml").write_text(CHILD)
+    run = gert_in(
+        "  - { id: own, type: tool, tool: sh, inputs: { do: 'true' }, artifacts: { in: { value: own } } }\n"
+        "  - { id: r1, type: runbook, runbook: child.yaml }\n"
+        "  - { id: r2, type: runbook, runbook: child.yaml, for_each: { as: n, over: [p, q], key: '{{ .n }}' } }\n"
+    )
+    assert run.code == 0, run.err
+    assert {name: told["step_key"] for name, told in run.kept.items()} == {
+        "in": "own",
+        "in[r1]": "r1/0/c",
+        "in[r2][p]": "r2[p]/0/c",
+        "in[r2][q]": "r2[q]/0/c",
+    }

@@ -76,6 +76,33 @@ def test_life_latest_artifact_and_progress_by_units(shell):
     assert [json.loads(line) for line in lines] == [one.to_json() for one in gert_core.stream_progress(run, root=root)]
 
 
+def test_an_artifact_is_read_from_the_pass_that_the_step_is_in_else_the_latest(shell):
+    shell.book(
+        """
+        - { id: a, type: tell, artifacts: { k: { value: first } } }
+        - id: r
+          type: repeat
+          repeat:
+            max: 2
+            steps:
+              - { id: before, type: tell, read: k }
+              - { id: b, type: tell, artifacts: { k: { value: "{{ .repeat.index }}" } } }
+              - { id: after, type: tell, read: k }
+        - { id: c, type: tell, read: k }
+        - { id: d, type: end, outcome: { category: resolved } }
+        """
+    )
+    shell.json("exec", "book.yaml")
+    read = {event["step_key"]: event["data"].get("detail", {}).get("read") for event in shell.events("step_complete")}
+    assert {key: value for key, value in read.items() if value is not None} == {
+        "r/0/before": "first",
+        "r/0/after": 0,
+        "r/1/before": 0,
+        "r/1/after": 1,
+        "c": 1,
+    }
+
+
 def test_a_checkpoint_is_a_hash_of_the_variables_after_the_step(shell):
     shell.tool("say", '["echo", "{{ .word }}"]', contract="{ effects: [x], idempotent: true, inputs: { word: {} }, outputs: { out: { type: string } } }", more="extract: { out: { from: stdout } }")  # fmt: skip
     steps = "- { id: a, type: tool, tool: say, checkpoint: here, inputs: { word: '%s' } }"

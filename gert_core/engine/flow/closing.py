@@ -84,6 +84,7 @@ def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline, *,
         depth=frame.depth,
         quiet=frame.quiet,
         ignored_doubts=ignored_doubts,
+        passed=frame.passed,
     )
 
 

@@ -188,6 +188,7 @@ class _Loop:
             base=self.frame.base,
             quiet=self.frame.quiet,
             ignored_doubts=self._ignored_doubts(),
+            passed=self.frame.passed,
         )
         key = f"{self.key}[{quote(label, safe='')}]"
         child = StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)

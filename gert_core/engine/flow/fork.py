@@ -62,6 +62,7 @@ def run_block(
         within=within,
         quiet=quiet,
         ignored_doubts=ignored_doubts,
+        passed=f"[{key}]" if node.repeats and key is not None else "",
     )
     if node.repeats and key is not None:
         frame.round = key + 1

@@ -32,6 +32,7 @@ class Frame:
         "depth",
         "ignored_doubts",
         "layer",
+        "passed",
         "prefix",
         "quiet",
         "round",
@@ -50,6 +51,7 @@ class Frame:
         base: Deadline | None = None,
         quiet: bool = False,
         ignored_doubts: int = 0,
+        passed: str = "",
     ) -> None:
         self.layer = layer
         self.prefix = prefix
@@ -64,6 +66,8 @@ class Frame:
         """Whether the steps of the list are not shown one by one."""
         self.ignored_doubts = ignored_doubts
         """In dry-run: how many of the run's unknown results do not decide whether this list is reached."""
+        self.passed = passed
+        """What tells this pass over the list apart from others in names: items, rounds and runbooks around it."""
         self.round: int | None = None
         """The number of the pass over a list that repeats, from 1."""
         self.visits: dict[str, int] = {}
@@ -89,6 +93,11 @@ class Frame:
 def ignored_beside(execution: StepExecution) -> int:
     """Return ``ignored_doubts`` of a list that is reached if its step is, whatever the step's other lists come to."""
     return execution.frame.ignored_doubts + execution.run.doubts - execution.doubts
+
+
+def again_in(key: str) -> str:
+    """Return what a step key has behind the id of its step: which visit and which item it is, such as ``#2[a]``."""
+    return key.rpartition("/")[2][len(step_id_of(key)) :]
 
 
 def step_id_of(key: str) -> str:
@@ -117,4 +126,4 @@ class Done(Struct, kw_only=True):
         return self.status is not StepStatus.SKIPPED
 
 
-__all__ = ["NEVER", "Done", "Frame", "ignored_beside", "step_id_of"]
+__all__ = ["NEVER", "Done", "Frame", "again_in", "ignored_beside", "step_id_of"]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from gert_core.api import DocumentError, ErrorKind, InputError, StepProblem
 from gert_core.documents.limits import check_limits, declared_at
 from gert_core.engine.constants import render_constants
+from gert_core.engine.flow.frame import again_in
 from gert_core.engine.run import Run, run_variables
 from gert_core.engine.signals import NO_OUTCOME, Failure, Rank, Signal
 from gert_core.engine.steps.blocks import child_frame
@@ -59,6 +60,7 @@ def run_included(
     except StepProblem as problem:
         return Signal(rank=Rank.FAILED, failures=(_failure(execution, problem.kind, problem.message),))
     frame = child_frame(execution, run.variables(), key=key, branch=branch, caught=caught)
+    frame.passed = f"{execution.frame.passed}[{execution.compiled.id}]{again_in(execution.key)}"
     signal = run.run_lists(frame)
     execution.run.doubts = run.doubts
     return _at_boundary(execution, node, run, signal)

@@ -13,7 +13,7 @@ from gert_core.documents.parts import ArtifactFile
 from gert_core.engine.again import SecretNeeded
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
-from gert_core.engine.steps.summaries import LIMIT, keep_checkpoint, recorded_types, summary_data, types_since
+from gert_core.engine.steps.summaries import LIMIT, apart, keep_checkpoint, recorded_types, summary_data, types_since
 from gert_core.engine.view import View
 from gert_core.kit.files import MIB, UnreadableError
 from gert_core.kit.user_files import read_user_file
@@ -101,7 +101,7 @@ def _keep(
             continue
         try:
             value, key = _rendered(artifact, view, services.masker)
-            name = f"{ARTIFACT}{key}{_item(execution)}"
+            name = f"{ARTIFACT}{key}{apart(execution)}"
             if name in known:
                 continue
             if key in names:
@@ -114,11 +114,6 @@ def _keep(
             continue
         execution.add(EventType.RUN_SUMMARY, data, fresh=True)
     report_violations(execution, lost)
-
-
-def _item(execution: StepExecution) -> str:
-    """Return what keeps the artifacts of the items of a loop apart: the end of the item's key."""
-    return execution.key[execution.key.rindex("[") :] if execution.item is not None else ""
 
 
 def _rendered(artifact: Artifact, view: View, masker: Masker) -> tuple[object, str]:

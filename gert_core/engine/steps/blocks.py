@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import BlockResult, BlockStatus, ErrorKind, Undecided
-from gert_core.engine.flow.frame import Frame
+from gert_core.engine.flow.frame import Frame, again_in
 from gert_core.engine.signals import NOT_STARTED, Rank
 from gert_core.engine.steps.passes import Passes
 
@@ -111,8 +111,12 @@ def child_frame(
     within: Deadline | None = None,
     quiet: bool = False,
     ignored_doubts: int | None = None,
+    passed: str = "",
 ) -> Frame:
-    """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
+    """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread.
+
+    ``passed`` tells the pass apart from others over the block, beyond what the step's own key does.
+    """
     middle = "" if key is None else f"{key}/"
     return Frame(
         layer=layer,
@@ -124,6 +128,7 @@ def child_frame(
         base=within or execution.frame.base,
         quiet=quiet or execution.frame.quiet,
         ignored_doubts=execution.frame.ignored_doubts if ignored_doubts is None else ignored_doubts,
+        passed=f"{execution.frame.passed}{again_in(execution.key)}{passed}",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, EventType, RunError, StepProblem, Undecided
+from gert_core.engine.flow.frame import again_in
 from gert_core.engine.steps.emitting import is_left_open
 from gert_core.engine.trees import copy_data
 from gert_core.runs.lifecycle.progress import TASK_PROGRESS, UNIT_STATES, task_units
@@ -62,11 +63,25 @@ def read_artifact(execution: StepExecution, key: str) -> Any:
     services = execution.services
     if services.backend.symbolic:
         raise Undecided(f"the artifact {key!r}")
-    told = services.journal.state.summaries.get(f"{ARTIFACT}{key}") or {}
+    told = _latest(execution, f"{ARTIFACT}{key}")
     value = services.masker.unmask((told.get("payload") or {}).get("value"))
     if services.recorded is not None:
         services.recorded.lost.refuse({key: value})
     return copy_data(value)
+
+
+def apart(execution: StepExecution) -> str:
+    """Return what keeps the artifacts of a step apart that runs more than once: items, rounds, visits and runbooks."""
+    return f"{execution.frame.passed}{again_in(execution.key)}"
+
+
+def _latest(execution: StepExecution, name: str) -> Mapping[str, Any]:
+    """Return the summary of an artifact: the one of the pass that the step is in, else the latest of all passes."""
+    summaries = execution.services.journal.state.summaries
+    if (own := execution.frame.passed) and (told := summaries.get(f"{name}{own}")) is not None:
+        return told
+    found = [told for one, told in tuple(summaries.items()) if one == name or one.startswith((f"{name}[", f"{name}#"))]
+    return max(found, key=lambda told: int(told["seq"]), default={})
 
 
 def recorded_types(execution: StepExecution) -> set[object]:
@@ -100,6 +115,7 @@ def keep_checkpoint(execution: StepExecution, name: str, known: set[object]) -> 
 
 __all__ = [
     "LIMIT",
+    "apart",
     "check_summary",
     "keep_checkpoint",
     "read_artifact",
