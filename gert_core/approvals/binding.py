@@ -27,6 +27,8 @@ _READS: Final = 3
 _PART: Final = 4 * 1024 * 1024
 SHOWN: Final = "shown"
 """The part of the document that only has what else an approver sees; requests of before it was added have none."""
+DOCUMENTS: Final = "documents"
+"""The digest of all documents of the run; requests of before it was added have none."""
 _BOUND: Final = (
     *("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs"),
     *("min_approvers", "exclude_actor", "expires_at", "generation"),
@@ -162,6 +164,7 @@ def _times(info: os.stat_result) -> tuple[int, ...]:
 
 
 __all__ = [
+    "DOCUMENTS",
     "SHOWN",
     "VERSION",
     "as_older",

@@ -1,4 +1,4 @@
-"""Digests of what the hash of a runbook's file does not cover: its tools, and blocks that step types generate."""
+"""Digests of the documents of a run: the runbook, its tools, blocks that step types generate, and what it includes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,25 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+
+
+def document_digests(runbook: Runbook, policies: Mapping[str, str] | None) -> dict[str, object]:
+    """Return what a run records of its documents; one that is resumed with others has drift.
+
+    ``policies`` are the digests of those that included runbooks add, None when nothing is included.
+    """
+    found: dict[str, object] = {
+        "runbook_hash": runbook.document.digest,
+        "tool_hashes": tool_digests(runbook),
+        "block_hashes": generated_digests(runbook),
+    }
+    if policies is not None:
+        found["include_hashes"] = {name: one.runbook.document.digest for name, one in runbook.included.items()}
+        found["include_policies"] = dict(policies)
+    return found
 
 
 def tool_digests(runbook: Runbook) -> dict[str, str]:
@@ -63,4 +81,4 @@ def _digest(step: StepNode) -> str:
     return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
-__all__ = ["generated_digests", "tool_digests", "tools_by_key"]
+__all__ = ["document_digests", "generated_digests", "tool_digests", "tools_by_key"]

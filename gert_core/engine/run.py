@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from gert_core.api import RunError
+from gert_core.documents.generated import document_digests
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
@@ -103,6 +104,11 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
         return self.compiled.runbook
 
     @property
+    def digests(self) -> dict[str, object]:
+        """The digests of the documents of the run."""
+        return document_digests(self.runbook, None if self.documents is None else self.documents.policy_digests())
+
+    @property
     def actors(self) -> frozenset[str]:
         """The ids of who started the run: the one that was claimed, and the operating system's, also by its directory.
 
@@ -147,7 +153,10 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
 class Run:
     """One run: its facts, its services, and its result so far."""
 
-    __slots__ = ("abort", "decisions", "doubts", "facts", "faults", "outputs", "possible", "ready", "services", "top")
+    __slots__ = (
+        *("_documents", "abort", "decisions", "doubts", "facts", "faults", "outputs", "possible", "ready", "services"),
+        "top",
+    )
 
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
         self.facts = facts
@@ -155,6 +164,7 @@ class Run:
         self.decisions = Decisions(facts.policies, services.journal.writer.encode, actor=facts.actor)
         self.top: Run = self
         """The run that this is part of, for an included runbook; else the run itself."""
+        self._documents = ""
         self.outputs: OutputFiles | None = None
         """What tools that take long write; made when one does."""
         self.abort: Abort | None = None
@@ -205,6 +215,15 @@ class Run:
             variables=frame.layer,
             possible=tuple(self.possible) if undecided else (),
         )
+
+    @property
+    def documents(self) -> str:
+        """The digest of everything that is drift when it changes, but for the policies: an approval is bound to it."""
+        top = self.top
+        if not top._documents:
+            found = canonical({**top.facts.digests, "policy_plugins": list(top.facts.policies.plugins)})
+            top._documents = f"sha256:{hashlib.sha256(found).hexdigest()}"
+        return top._documents
 
     def reach(self, outcome: Outcome) -> None:
         """Take note of an end that was reached."""

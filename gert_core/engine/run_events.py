@@ -9,7 +9,7 @@ from gert_core import __version__
 from gert_core.api import Principal, RunStatus
 from gert_core.api.events import EventType
 from gert_core.contracts import Contracts
-from gert_core.documents.generated import generated_digests, tool_digests, tools_by_key
+from gert_core.documents.generated import tools_by_key
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.engine.steps.secret_outputs import learn_output
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gert_core.api import Outcome
-    from gert_core.documents.tree import Runbook
-    from gert_core.engine.documents import IncludedDocuments
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Failure, Signal
@@ -90,11 +88,8 @@ def _facts(run: Run) -> dict[str, object]:
     book = run.facts.runbook
     return {
         "runbook": book.name,
-        "runbook_hash": book.document.digest,
-        "tool_hashes": tool_digests(book),
-        "block_hashes": generated_digests(book),
+        **run.facts.digests,
         "stages": [step.id for step in book.root.steps],
-        **({} if run.facts.documents is None else _includes(book, run.facts.documents)),
         "policy_digest": run.facts.policies.digest,
         "policies": run.facts.policies.to_json(),
         "policy_plugins": list(run.facts.policies.plugins),
@@ -118,12 +113,6 @@ def _facts(run: Run) -> dict[str, object]:
         "secrets": list(run.facts.secrets.names),
         "extensions": {**book.model.extensions, **book.model.meta.extensions},
     }
-
-
-def _includes(book: Runbook, documents: IncludedDocuments) -> dict[str, object]:
-    """Return what ``run_start`` records of the runbooks that are included."""
-    hashes = {name: one.runbook.document.digest for name, one in book.included.items()}
-    return {"include_hashes": hashes, "include_policies": documents.policy_digests()}
 
 
 def _files(run: Run) -> dict[str, object]:

@@ -37,7 +37,7 @@ PARTS: Final[Mapping[str, frozenset[str]]] = {
     REQUEST: frozenset(
         {
             *("v", "generation", "run_id", "step_key", "step_id", "risk", "requested_by", "expires_at", "vars_hash"),
-            *("runbook_hash", "tool_hash", "policy_digest", "callers", "min_approvers", "exclude_actor"),
+            *("runbook_hash", "tool_hash", "policy_digest", "documents", "callers", "min_approvers", "exclude_actor"),
         }
     ),
     "shown": frozenset({"runbook_name", "step_type", "created", "timeout", "require_signed"}),

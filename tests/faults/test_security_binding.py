@@ -76,7 +76,7 @@ def test_allowed_drift_executes_nothing_under_an_old_approval(gert, retry):
     assert second != first
     if not retry:
         (void,) = of(gert, "approval_void")
-        assert (void["ticket_id"], set(void["changed"])) == (first, {"tool_hash", "command.stdin"})
+        assert (void["ticket_id"], set(void["changed"])) == (first, {"tool_hash", "command.stdin", "documents"})
     refused = gert("approve", first, "--as", "bob")
     assert refused.code == 1, "the old ticket takes no answers"
     approve(gert, second)

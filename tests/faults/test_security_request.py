@@ -32,6 +32,7 @@ steps:
   - {id: act, type: tool, tool: act, description: Acts., inputs: {what: "{{ .what }} {{ .pin }}"}}
   - {type: end, outcome: {category: resolved, code: acted}}
 """
+DOCUMENTS = ("runbook_hash", "tool_hashes", "block_hashes", "policy_plugins")
 CONTRACT = {
     "effects": ["danger"],
     "writes": ["production"],
@@ -107,6 +108,7 @@ def test_the_request_is_everything_that_is_executed_and_shown(gert):
             "require_signed": False,
             "extensions": {},
         },
+        "documents": f"sha256:{document_hash({name: start[name] for name in DOCUMENTS})}",
     }
     assert submitted["request_hash"] == document_hash(submitted["request"]), "what is signed is what is shown"
     assert not [file for file in gert.run().rglob("*") if file.is_file() and "7-7-7-7" in file.read_text()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from gert_core.approvals.binding import SHOWN, VERSION, as_older, request_of
+from gert_core.approvals.binding import DOCUMENTS, SHOWN, VERSION, as_older, request_of
 from gert_core.engine.steps.called_tools import TOOLS, callable_tools, program_of
 from gert_core.secrets.own import REQUEST
 from gert_core.tools import REPLAYED, preview, render_action
@@ -26,12 +26,14 @@ class Window(Struct, frozen=True):
     """When a request was made and when it expires; ``older`` when it was made without binding what else is shown.
 
     ``summarised`` when it has the summary of the step's type where the author describes nothing, as it was once done.
+    ``narrow`` when it binds only the documents of the step itself, as it was once done, and none has changed since.
     """
 
     created: str
     expires_at: str
     older: bool = False
     summarised: bool = False
+    narrow: bool = False
 
 
 def build_request(execution: StepExecution, *, generation: int, window: Window) -> ApprovalRequest:
@@ -70,6 +72,8 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
             "extensions": compiled.node.fields.extensions,
         },
     }
+    if not window.narrow:  # what an approval opens is also what comes behind the step
+        document[DOCUMENTS] = execution.run.documents
     if facts.callers:  # what they hand over is approved too, also where it is shown masked
         document["callers"] = list(facts.callers)
     if called := callable_tools(execution):
@@ -98,7 +102,14 @@ def window_like(
         before.expires_at,
         older=document is not None and SHOWN not in document,
         summarised=document is not None and document.get("description") == execution.compiled.type.summary,
+        narrow=document is not None and DOCUMENTS not in document and not _changed(execution),
     )
+
+
+def _changed(execution: StepExecution) -> bool:
+    """Return whether documents are others than at the start, or were in a process of the run."""
+    recorded, state = execution.services.recorded, execution.services.journal.state
+    return bool(state.changed_by) or (recorded is not None and recorded.gates.changed)
 
 
 def _description(execution: StepExecution, *, summarised: bool) -> str:
