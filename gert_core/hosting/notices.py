@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.hosting import Notice
 from gert_core.hosting.kept import RECENT, WARNING, Kept, Reader
 from gert_core.kit.log import warning
+from gert_core.plugin.loader import saying
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Notices:
                     subscription.fn(subscription.reader.read(found) if isinstance(found, int) else found)
                 except BaseException as error:
                     self._leave(subscription)
-                    message = self._mask(f"a subscriber failed and was dropped: {error!r}")
+                    message = self._mask(f"a subscriber failed and was dropped: {saying(error)}")
                     warning("hosting", "%s", message)
                     self.add(WARNING, {"message": message})
 

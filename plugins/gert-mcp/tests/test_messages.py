@@ -82,6 +82,29 @@ def test_the_file_of_a_tool_that_is_a_link_to_outside_is_not_read(project, tmp_p
     assert project.talk(talk) == "path_outside"
 
 
+def test_the_file_of_a_scenario_that_is_a_link_to_outside_is_not_read(project, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "far.yaml"
+    outside.write_text("password: TOPSECRET\n")
+    project.document("repair", FIX, tools="change")
+    for name in ("near", "far", "round"):
+        project.path(f"scenarios/repair/{name}").mkdir(parents=True)
+    project.path("scenarios/repair/near/scenario.yaml").write_text("{}\n")
+    project.path("scenarios/repair/far/scenario.yaml").symlink_to(outside)
+    project.path("scenarios/repair/round/scenario.yaml").symlink_to("scenario.yaml")
+
+    async def talk(client):
+        assert (await client.read_resource("gert://scenarios/repair/near")).contents[0].text == "{}\n"
+        for name in ("far", "round"):
+            with pytest.raises(MCPError) as raised:
+                await client.read_resource(f"gert://scenarios/repair/{name}")
+            assert "TOPSECRET" not in str(raised.value.error)
+        with pytest.raises(MCPError) as raised:
+            await client.read_resource("gert://scenarios/repair/far")
+        return raised.value.error.data["error"]["kind"]
+
+    assert project.talk(talk) == "path_outside"
+
+
 def test_a_tool_without_a_contract_is_said_to_touch_anything(project):
     project.program("any", "true")
     project.tool("any", '["any"]', contract="{}")
