@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.documents.fields import parse_duration
 from gert_core.kit.excerpts import quoted, shorten
+from gert_core.kit.json_reader import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,11 +155,9 @@ def _object(value: object) -> dict[str, object]:
 
 
 def _json(text: str) -> object:
-    import json
-
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        return loads(text, parse_constant=_no_constant)
+    except ValueError:
         return None
 
 

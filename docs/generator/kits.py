@@ -90,6 +90,7 @@ KIT_MODULES: Final = (
     "excerpts",
     "escaping",
     "wire",
+    "json_reader",
     "tickets",
     "ticket_notes",
     "ticket_sessions",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, Principal, RunError
+from gert_core.kit.json_reader import loads
 from gert_core.runs.live import ORDERED, LiveFold
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Journal:
         before = self._recorded.event(key, type, number)
         if before is None:
             return False
-        now = json.loads(encoded if encoded is not None else self.writer.encode(data))
+        now = loads(encoded if encoded is not None else self.writer.encode(data))
         if self._recorded.comparable(type, before) != self._recorded.comparable(type, now):
             raise RunError(
                 f"the resumed run does not follow its trace: {type} of step {key} would differ",

@@ -12,6 +12,7 @@ from msgspec import MsgspecError, convert
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
+from gert_core.kit.json_reader import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,9 +171,7 @@ def read_record(path: Path, kind: type[_T], *, limit: int = MIB) -> _T | None:
 def decode_record(data: bytes, kind: type[_T], *, path: Path | str) -> _T:
     """Return JSON that was read from a file as a record (or another type); see ``read_record``."""
     try:
-        import json
-
-        return convert(json.loads(data), kind)
+        return convert(loads(data), kind)
     except (ValueError, MsgspecError, RecursionError) as error:
         raise UnreadableError(path, f"is damaged: {error}") from None
 

@@ -10,8 +10,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime
 from typing import Final
 
-import msgspec
 from msgspec import Struct
+
+from gert_core.kit.json_reader import decode_as
 
 _LONGEST: Final = 4_096
 _FORBID: Final = "a link is altered or not complete"
@@ -48,8 +49,8 @@ def read_link(token: str, key: bytes) -> LinkClaims:
     if not dot or not hmac.compare_digest(_mac(payload.encode(), key), mac):
         raise ValueError(_FORBID)
     try:
-        return msgspec.json.decode(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=LinkClaims)
-    except (ValueError, msgspec.MsgspecError) as error:
+        return decode_as(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), LinkClaims)
+    except ValueError as error:
         raise ValueError(_FORBID) from error
 
 

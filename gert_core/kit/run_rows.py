@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus
+from gert_core.kit.json_reader import loads
 from gert_core.kit.time_spans import recorded_seconds
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def check_blocks(row: RunRow) -> None:
 
 def _after(row: RunRow, line: bytes) -> RunRow:
     try:
-        event = json.loads(line)
+        event = loads(line)
         return told(row, event["type"], event["data"], event["timestamp"])
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # of a store that others wrote
+    except (ValueError, LookupError, TypeError, AttributeError):  # of a store that others wrote
         raise StoreError("a line of the run is not an event that gert wrote", kind=ErrorKind.TRACE) from None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Final, NoReturn
 
+from gert_core.kit.json_reader import TooDeepError, loads
+
 DEPTH: Final = 100
 """The most levels of nesting."""
 
@@ -15,10 +17,10 @@ def decode(text: str) -> object:
     NaN and Infinity are not JSON. Half of a surrogate pair has no UTF-8 form and becomes U+FFFD.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} at line {error.lineno} column {error.colno}") from None
-    except RecursionError:
+    except TooDeepError:
         raise ValueError(f"nested deeper than {DEPTH} levels") from None
     if text.count("[") + text.count("{") > DEPTH:
         _check_depth(value)

@@ -6,12 +6,13 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from msgspec import MsgspecError, Raw, Struct
+from msgspec import Raw, Struct
 from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
 from gert_core.api.errors import RunError
 from gert_core.kit.files import MIB
+from gert_core.kit.json_reader import decode_as
 from gert_core.runs.fold import fold
 from gert_core.runs.state import RunState, StepState
 from gert_core.trace.reader import decode, other_run, read
@@ -89,13 +90,13 @@ def _pack(state: RunState, stamp: tuple[int, str]) -> bytes | None:
 
 def _unpack(cached: bytes, stamp: tuple[int, str]) -> RunState | None:
     try:
-        found = msgspec_json.decode(cached, type=_Cached)
+        found = decode_as(cached, _Cached)
         digest = _digest(found.state, found.steps, found.void)
         if (found.format, found.seq, found.hash, found.digest) != (FORMAT, *stamp, digest):
             return None
-        steps, void = (msgspec_json.decode(part, type=list[StepState]) for part in (found.steps, found.void))
-        state = msgspec_json.decode(found.state, type=RunState)
-    except (ValueError, MsgspecError, RecursionError):
+        steps, void = (decode_as(part, list[StepState]) for part in (found.steps, found.void))
+        state = decode_as(found.state, RunState)
+    except ValueError:
         return None
     state.steps = {step.key: step for step in steps}
     state.void = {step.key: step for step in void}

@@ -10,6 +10,7 @@ from msgspec import Struct
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
 from gert_core.kit.files import MIB
+from gert_core.kit.json_reader import loads
 from gert_core.runs.holds import key_fault
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def read_request(run: StoredRun) -> CancelRequest | None:
     if run.info(CANCEL) is None:
         return None
     try:
-        told = json.loads(run.get(CANCEL, limit=MIB) or b"null")
-    except (ValueError, RecursionError, RunError):
+        told = loads(run.get(CANCEL, limit=MIB) or b"null")
+    except (ValueError, RunError):
         return None
     if not isinstance(told, dict):
         return None

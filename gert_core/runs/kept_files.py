@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import EventType
+from gert_core.kit.json_reader import loads
 from gert_core.runs.attachments import ATTACHMENTS
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class KeptFiles:
         if not any(word in line for word in _WORDS):
             return
         try:
-            event = _map(json.loads(line))
-        except (ValueError, RecursionError):
+            event = _map(loads(line))
+        except ValueError:
             return
         data = _map(event.get("data"))
         key, kind = str(event.get("step_key")), event.get("type")

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
+from gert_core.kit.json_reader import loads
 from gert_core.kit.run_rows import MOVED
 from gert_core.runs.meta import META, read_meta
 
@@ -69,8 +70,8 @@ def mark(run: StoredRun, told: Moved | None) -> None:
 def as_copied(meta: bytes) -> bytes:
     """Return ``meta.json`` as a copy of the run has it: not moved, and with its trace in the store itself."""
     try:
-        known = json.loads(meta)
-    except (ValueError, RecursionError):  # it is copied as it is, and those who read it say that it is damaged
+        known = loads(meta)
+    except ValueError:  # it is copied as it is, and those who read it say that it is damaged
         return meta
     if not isinstance(known, dict) or not known.keys() & {_KEY, "trace"}:
         return meta

@@ -6,10 +6,11 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import MsgspecError, Struct
+from msgspec import Struct
 from msgspec import json as msgspec_json
 
 from gert_core.api.errors import RunError
+from gert_core.kit.json_reader import decode_as
 from gert_core.kit.times import parse_time
 from gert_core.trace.events import timestamp
 
@@ -119,8 +120,8 @@ def _last(run: StoredRun, delivery: str, count: int) -> Rounds:
     with suppress(RunError):
         data = run.get(f"{PLACE}{delivery}/{count}.json", limit=_LIMIT)
     try:
-        found = msgspec_json.decode(data or b"", type=Sent)
-    except (MsgspecError, ValueError):  # damaged: it is better told twice than never
+        found = decode_as(data or b"", Sent)
+    except ValueError:  # damaged: it is better told twice than never
         found = None
     return Rounds(count=count, last=found)
 

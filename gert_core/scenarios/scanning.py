@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import GertError
 from gert_core.documents import yaml
 from gert_core.kit.files import MIB, read_named
+from gert_core.kit.json_reader import loads
 from gert_core.scenarios.recording.scan import Hit, hits_in, kinds_in
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def _encoding(data: bytes) -> str:
 
 def _decoded(line: str) -> object:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return loads(line)
+    except ValueError:
         return None
 
 

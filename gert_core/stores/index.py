@@ -14,12 +14,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from msgspec import MsgspecError, Struct
+from msgspec import Struct
 from msgspec import json as msgspec_json
 from msgspec.structs import astuple
 
 from gert_core.api.store_records import RunRow
 from gert_core.kit.files import MIB, UnreadableError, read_file_info
+from gert_core.kit.json_reader import JsonDecoder, decode_as
 from gert_core.kit.run_rows import check_blocks
 
 if TYPE_CHECKING:
@@ -146,11 +147,11 @@ class Index:
     def _unpack(self, data: bytes) -> bool:
         """Read the groups of lines; return False at the first that is damaged or of another format."""
         view, position = memoryview(data), 0
-        decoder = msgspec_json.Decoder(_Entry)
+        decoder = JsonDecoder(_Entry)
         while position < len(data):
             begin = data.find(b"\n", position) + 1
             try:
-                head = msgspec_json.decode(view[position : begin - 1], type=_Head)
+                head = decode_as(view[position : begin - 1], _Head)
                 end = begin + head.size
                 part = view[begin:end]
                 if head.format != FORMAT or head.fields != RunRow.__struct_fields__:
@@ -158,7 +159,7 @@ class Index:
                 if not 0 < head.size == len(part) or crc32(part) != head.checksum:
                     return False
                 self._entries.update((entry.row.run_id, entry) for entry in decoder.decode_lines(part))
-            except (ValueError, MsgspecError, RecursionError):
+            except ValueError:
                 return False
             position = end
         return True

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from msgspec import MsgspecError, Raw, Struct
-from msgspec import json as msgspec_json
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from gert_core.api.errors import RunError
@@ -17,6 +16,7 @@ from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunRow
 from gert_core.kit.files import MIB, read_file
+from gert_core.kit.json_reader import JsonDecoder
 from gert_core.kit.owners import Owners
 from gert_core.kit.run_rows import MOVED, PREFIX, told
 from gert_core.runs.meta import META
@@ -47,8 +47,8 @@ class _Line(Struct, frozen=True, gc=False):
     step_key: str | None = None
 
 
-_DECODER: Final = msgspec_json.Decoder(_Line)
-_META: Final = msgspec_json.Decoder(dict[str, Raw])
+_DECODER: Final = JsonDecoder(_Line)
+_META: Final = JsonDecoder(dict[str, Raw])
 
 
 def row_of_directory(path: Path) -> RunRow | None:
@@ -62,7 +62,7 @@ def row_of_directory(path: Path) -> RunRow | None:
         row = None if data is None else row_of_trace(data)
         if row is None or row.run_id != path.name or LockFile(path / "lock").holder(owners) is not None:
             return None
-    except (OSError, RunError, MsgspecError, UnicodeDecodeError):
+    except (OSError, RunError, ValueError):
         return None
     return row
 
@@ -77,7 +77,7 @@ def row_of_trace(data: bytes) -> RunRow | None:
         first, end = decode(data[: data.find(b"\n") + 1]), decode(data[last:])
         row = told(RunRow(run_id=first.run_id), first.type, first.data, first.timestamp)
         row = told(row, end.type, end.data, end.timestamp)
-    except (ValueError, MsgspecError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None
     if any(line.seq != number or line.run_id != row.run_id for number, line in enumerate(lines, 1)):
         return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import RunError
 from gert_core.api.store_records import TicketRow
 from gert_core.kit.blob_names import is_answer, ticket_of
 from gert_core.kit.files import MIB
+from gert_core.kit.json_reader import loads
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import moved
 from gert_core.stores.ticket_hints import hinted_run
@@ -60,8 +60,8 @@ def ticket_rows(run: StoredRun, ticket_id: str | None = None) -> Iterator[Ticket
 
 def _request(run: StoredRun, ticket: str) -> dict[str, object]:
     try:
-        found = json.loads(run.get(f"tickets/{ticket}.json", limit=_LIMIT) or b"{}")
-    except (ValueError, RecursionError):
+        found = loads(run.get(f"tickets/{ticket}.json", limit=_LIMIT) or b"{}")
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 from typing import Final
 
 from gert_core.kit.excerpts import part, quoted
+from gert_core.kit.json_reader import loads
 from gert_core.template.arguments import MAX_ITEMS, Function, capped, list_of, text_of
 from gert_core.template.data import (
     MAX_RESULT,
@@ -142,8 +142,8 @@ def _from_json(subject: object) -> object:
 
     text = capped(text_of(subject, "fromJson"))
     try:
-        value = json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
+        value = loads(text, parse_constant=refuse)
+    except ValueError as error:
         raise TemplateError(f"the string is not valid JSON: {error}") from None
     if "\\u" in text or "e" in text or "E" in text:
         # Half a surrogate pair and a number like 1e999 can be read, but not be written again.

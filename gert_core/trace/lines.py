@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from gert_core.kit.json_reader import loads
 from gert_core.trace.reader import altered, unreadable
 
 if TYPE_CHECKING:
@@ -34,7 +34,10 @@ class TraceLines:
 
     def data(self, number: int) -> dict[str, Any]:
         """Return the data of the event with this number; raise ``TraceError`` when it is not as it was read."""
-        data: dict[str, Any] = json.loads(self.line(number))["data"]
+        try:
+            data: dict[str, Any] = loads(self.line(number))["data"]
+        except ValueError as error:  # as deep as it was, it could be read from a place that was less deep itself
+            raise altered(self._run.place, error) from None
         return data
 
     def line(self, number: int) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 
+from gert_core.kit.json_reader import loads
 from gert_core.kit.wire import unique
 from gert_core.trace.events import SEAL_FIELDS
 
@@ -52,12 +52,12 @@ def read_seal(body: bytes, number: int) -> Seal:
         raise AlteredError(number, f"event {number} does not match its chain_hash")
     signature = match.group(2).decode() if match.group(2) else None
     try:
-        raw = json.loads(body, object_pairs_hook=unique)
+        raw = loads(body, object_pairs_hook=unique)
         data = raw["data"]
         names = list(data)
         order = tuple(name for name in _ENVELOPE if name in raw)
         shape = tuple(raw) == order and data["chain_hash"].encode() == match.group(1)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         shape, names, data = False, [], {}
     expected = SEAL_FIELDS if signature else ("chain_hash",)
     seal = tuple(name for name in names if name in SEAL_FIELDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from enum import StrEnum
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from gert_core.api.errors import StoreError, UsageError
 from gert_core.api.events import EventType
 from gert_core.kit.files import UnreadableError, lines, open_named
+from gert_core.kit.json_reader import loads
 from gert_core.trace.events import ZEROS
 from gert_core.trace.seals import AlteredError, read_seal, seal_matches
 from gert_core.trace.signing import AlgorithmRefusedError, require_scheme, verify_signature
@@ -125,8 +125,8 @@ def verify(source: Path | StoredRun, *, key_for: KeyFor, schemes: Schemes) -> Ve
 def _facts(first: bytes) -> dict[str, object]:
     """Return what the first event says about the run."""
     try:
-        data = json.loads(first).get("data")
-    except (ValueError, AttributeError, RecursionError):
+        data = loads(first).get("data")
+    except (ValueError, AttributeError):
         return {}
     return data if isinstance(data, dict) else {}
 

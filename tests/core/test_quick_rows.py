@@ -62,7 +62,23 @@ def event(trace, number, **change):
     return b"\n".join(lines) + b"\n"
 
 
+DEEP = b"[" * 100_000 + b"]" * 100_000
+DEEP_META = b'{"deep": ' + DEEP + b"}"
+
+
+def nested(number):
+    def change(data):
+        lines = data.splitlines(keepends=True)
+        lines[number] = lines[number].replace(b'"data":{', b'"data":{"deep":' + DEEP + b",", 1)
+        return b"".join(lines)
+
+    return change
+
+
 DOUBTS = {
+    "a first line that is nested too deeply": nested(0),
+    "a line that is nested too deeply": nested(1),
+    "a last line that is nested too deeply": nested(-1),
     "a torn end": lambda data: data + b'{"type":"step',
     "zeros": lambda data: data + b"\0\0\n",
     "a line after the end": lambda data: data + data.splitlines(keepends=True)[1],
@@ -104,7 +120,7 @@ def test_a_run_that_may_wait_for_something_is_left_to_the_fold(tmp_path, status)
         assert row_of_trace(event(data, -1, data={"status": "completed", "duration": "1.000s"})) is not None
 
 
-@pytest.mark.parametrize("meta", [b"{", b'{"moved": {"to": "x"}}', b'{"trace": "/elsewhere"}', None])
+@pytest.mark.parametrize("meta", [b"{", b'{"moved": {"to": "x"}}', b'{"trace": "/elsewhere"}', DEEP_META, None])
 def test_a_run_that_is_elsewhere_or_whose_meta_is_damaged_is_left_to_the_fold(tmp_path, meta):
     path = write_run(tmp_path, RUN)
     (path / "meta.json").unlink()

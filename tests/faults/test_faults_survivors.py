@@ -180,7 +180,9 @@ def test_the_wait_can_be_interrupted(shell):
     assert alive(pid)
 
 
-@pytest.mark.parametrize("damage", [b"", b"\0" * 512, b"no json\n", b'{"pid": "x"}\n', b"[]\n" * 10_000])
+@pytest.mark.parametrize(
+    "damage", [b"", b"\0" * 512, b"no json\n", b'{"pid": "x"}\n', b"[]\n" * 10_000, b'{"a":' * 50_000]
+)
 def test_a_damaged_list_of_children_is_no_obstacle(shell, damage):
     shell.program("nap", SLEEP % 120)
     run, pid = killed(shell)

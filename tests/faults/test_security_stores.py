@@ -416,3 +416,20 @@ def test_a_planted_request_to_cancel_that_is_nested_too_deeply_is_none(gert):
     )
     said = gert("exec", "nest.yaml")
     assert (said.code, "Outcome: resolved (done)" in said.out, "internal" in said.err) == (0, True, False), said.all
+
+
+@pytest.mark.parametrize("name", ["meta.json", "trace.jsonl", "state.json"])
+def test_a_file_that_is_nested_too_deeply_takes_no_other_run_from_the_list(gert, name):
+    assert gert("exec", "plain.yaml").code == 0
+    deep = gert.run()
+    assert gert("exec", "plain.yaml").code == 0
+    whole = next(
+        path for path in deep.parent.iterdir() if path.is_dir() and not path.name.startswith(".") and path != deep
+    )
+    (deep / name).unlink(missing_ok=True)
+    (deep / name).write_text('{"a":' * 50_000)
+    (deep.parent / ".index.jsonl").unlink(missing_ok=True)
+    for command in (("runs", "list"), ("runs", "show", whole.name), ("runs", "list", "--json")):
+        said = gert(*command)
+        assert (said.code, whole.name in said.out, "internal" in said.all) == (0, True, False), said.all
+    assert "internal" not in gert("runs", "show", deep.name).all

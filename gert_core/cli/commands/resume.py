@@ -20,6 +20,7 @@ from gert_core.cli.run_options import (
     verbose_option,
 )
 from gert_core.cli.stores import store_option
+from gert_core.kit.json_reader import loads
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -245,8 +246,8 @@ def parse_outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any
     if not done:
         raise UsageError("--outputs are for a step reconciled as done", hint="add --reconcile KEY=done")
     try:
-        value = json_.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = loads(text)
+    except ValueError as error:
         raise UsageError(f"--outputs is not valid JSON: {error}") from None
     given = {done[0]: value} if len(done) == 1 else value
     if not isinstance(given, dict) or not all(isinstance(outputs, dict) for outputs in given.values()):

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from gert_core.engine.again import SecretNeeded
+from gert_core.kit.json_reader import loads
 from gert_core.secrets import MARK
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class LostOutputs:
         for number in range(1, len(self._lines) + 1):
             line = self._lines.line(number)
             if any(mark in line for mark in marks):
-                event = json.loads(line)
+                event = loads(line)
                 given = json.dumps(event["data"].get("inputs"), ensure_ascii=False).encode()
                 if event.get("step_key") and any(mark in given for mark in marks):
                     return str(event["step_key"])

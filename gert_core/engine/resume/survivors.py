@@ -6,13 +6,13 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from msgspec import MsgspecError, Struct, field
-from msgspec.json import Decoder
+from msgspec import Struct, field
 
 from gert_core.api import ErrorKind, RunError
 from gert_core.engine.children_file import children_files
 from gert_core.kit.children import LINE, boot_id
 from gert_core.kit.files import read_file
+from gert_core.kit.json_reader import JsonDecoder
 from gert_core.kit.owners import Owners
 
 if TYPE_CHECKING:
@@ -94,13 +94,13 @@ def _listed(left: list[Survivor]) -> str:
 
 def _entries(run: StoredRun) -> list[_Entry]:
     """Return what is kept about this start of this machine; a damaged line is left out."""
-    boot, decoder, found = boot_id(), Decoder(_Entry), []
+    boot, decoder, found = boot_id(), JsonDecoder(_Entry), []
     for path in children_files(run):  # what another machine started cannot be looked for here
         data = b""
         with suppress(RunError):
             data = read_file(path, limit=_LIMIT, owners=Owners.of(path.parent)) or b""
         for line in data.splitlines():
-            with suppress(ValueError, MsgspecError):
+            with suppress(ValueError):
                 entry = decoder.decode(line)
                 if boot and entry.boot == boot and entry.noted - entry.began <= _STARTING:
                     found.append(entry)

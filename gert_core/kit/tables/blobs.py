@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ from gert_core.api.errors import RunError, StoreError
 from gert_core.api.store_records import BLOB_LIMIT, HOLD_BYTES, Blob, BlobInfo
 from gert_core.kit.blob_names import check_blob_name, is_answer, ticket_of
 from gert_core.kit.files import MIB
+from gert_core.kit.json_reader import loads
 from gert_core.kit.run_rows import MOVED
 from gert_core.kit.tables.rows import bytes_of, text_of, timestamp
 
@@ -203,8 +203,8 @@ def _note_move(transaction: Transaction, run_id: str, data: bytes) -> None:
 def _object(data: bytes) -> dict[str, Any]:
     """Return the JSON object of a blob; empty when it is none."""
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        found = loads(data)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -12,6 +12,7 @@ from gert_core.api.errors import RunError, StoreError
 from gert_core.api.store_records import Claim, ClaimState, LedgerEntry, Total
 from gert_core.api.stores import Ledger
 from gert_core.kit.claims import is_replaceable, is_restorable
+from gert_core.kit.json_reader import loads
 from gert_core.kit.tables.rows import damaged, text_of, timestamp
 from gert_core.kit.times import parse_time
 
@@ -102,8 +103,8 @@ class TableLedger(Ledger):
             sql = "SELECT document FROM gert_ledger WHERE kind = ? AND ledger_key = ?"
             found = self._database.read(sql, (_DOCUMENT, key)) if self._ready(False) else []
             try:
-                value: Json = json.loads(found[0][0]) if found else None
-            except (ValueError, TypeError, RecursionError):
+                value: Json = loads(found[0][0]) if found else None
+            except (ValueError, TypeError):
                 raise damaged("a document", found[0][0]) from None
             return value
 

@@ -13,6 +13,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunRow, TicketRow
+from gert_core.kit.json_reader import loads
 from gert_core.kit.run_rows import ACTIVE, INTERRUPTED, MOVED, UNREADABLE, check_blocks, line_time
 from gert_core.kit.tables.database import marks
 
@@ -109,7 +110,7 @@ def row_of(run_id: str, values: tuple[Any, ...], *, live: bool = False) -> RunRo
     """Return the row of a run from the values of ``COLUMNS``."""
     facts = dict(zip(COLUMNS, values, strict=True))
     try:
-        facts["blocked_on"] = json.loads(facts["blocked_on"])
+        facts["blocked_on"] = loads(facts["blocked_on"])
         row = convert({"run_id": run_id, "live": live, **facts}, RunRow)
         check_blocks(row)
     except (ValueError, TypeError, MsgspecError, RecursionError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -12,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gert_core.api import ApprovalResponse
+from gert_core.kit.json_reader import decode_as, loads
 from gert_core.kit.wire import unique
 
 LARGEST: Final = 64 * 1024
@@ -63,9 +63,9 @@ def _decoded(body: bytes, kind: Any) -> Any:
     if len(body) > LARGEST:
         raise NoResponseError(f"it has more than {LARGEST} bytes")
     try:
-        json.loads(body, object_pairs_hook=unique)  # of a field that is given twice, readers take different ones
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        loads(body, object_pairs_hook=unique)  # of a field that is given twice, readers take different ones
+        return decode_as(body, kind)
+    except ValueError:
         raise NoResponseError("it is not an ApprovalResponse, or has a field twice") from None
 
 

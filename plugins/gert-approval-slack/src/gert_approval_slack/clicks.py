@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
-import msgspec
 from msgspec import Struct
 
 from gert_approval_slack.blocks import APPROVE, REJECT
+from gert_core.kit.json_reader import decode_as
 
 if TYPE_CHECKING:
     from gert_core.api import CallbackRequest
@@ -79,8 +79,8 @@ def payload_of(body: bytes) -> Any:
 def decoded(text: str) -> Any:
     """Return a JSON document; raise ``NoClickError``."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return decode_as(text, object)
+    except ValueError:
         raise NoClickError("it is not JSON") from None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from mcp_types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
 from gert_core.api import Reply
 from gert_core.kit.excerpts import first_line
+from gert_core.kit.json_reader import loads
 from gert_core.kit.wire import encode
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def _object(text: str | None) -> object:
     if text is None or not text.lstrip().startswith("{"):
         return None
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return loads(text)
+    except ValueError:
         return None
 
 
