@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 import time
 from contextlib import suppress
 from decimal import Decimal
+from urllib.parse import quote
 
 import psycopg
 import pytest
+from gert_store_postgres.bounded import LONGEST, longest_of
 from gert_store_postgres.store import open_store
 
 from gert_core.api import ErrorKind, RunQuery, StoreError, StoreServices
@@ -220,15 +224,132 @@ def test_a_sync_is_durable_and_a_write_does_not_wait(opened, url, server):
     sink.close()
 
 
+STRANGE = {
+    "is not a table": ["ALTER TABLE gert_runs RENAME TO kept", "CREATE VIEW gert_runs AS SELECT * FROM kept"],
+    "has row-level security": ["ALTER TABLE gert_ledger ENABLE ROW LEVEL SECURITY"],
+    "has a rule": ["CREATE RULE swallow AS ON INSERT TO gert_ledger DO INSTEAD NOTHING"],
+    "has a trigger": [
+        "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
+        "CREATE TRIGGER nothing BEFORE INSERT ON gert_leases FOR EACH ROW EXECUTE FUNCTION nothing()",
+    ],
+    "has tables below it": ["CREATE TABLE more () INHERITS (gert_events)"],
+    "has a column with a value of its own": ["ALTER TABLE gert_blobs ALTER token SET DEFAULT pg_sleep(3600)::text"],
+    "has a condition": ["ALTER TABLE gert_tickets ADD CHECK (length(status) > 0)"],
+    "has an index of more than columns": ["CREATE INDEX ON gert_schema ((version + 1))"],
+    "has a column of a type that somebody made": [
+        "CREATE DOMAIN odd AS text CHECK (length(VALUE) > 0)", "ALTER TABLE gert_tickets ALTER runbook TYPE odd"
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_store_pg_what_is_executed_with_a_table_is_refused(opened, url, what):
+    write_run(opened(), "r1")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in STRANGE[what]:
+            connection.execute(statement)
+    for use in (lambda store: list(store.runs(RunQuery())), lambda store: store.create("r2", blobs=META)):
+        with pytest.raises(StoreError, match=f"gert_[a-z]+ in .* {what}, which would be executed") as refused:
+            use(opened())
+        assert "remove it" in str(refused.value.hint)
+
+
+def test_store_pg_an_index_of_columns_that_somebody_made_is_no_harm(opened, url):
+    write_run(opened(), "r1")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE INDEX ON gert_runs (status, tenant)")
+        connection.execute("CREATE VIEW gert_report AS SELECT status FROM gert_runs")
+    assert [row.run_id for row in opened().runs(RunQuery())] == ["r1"]
+
+
+def test_store_pg_what_lifts_the_limit_of_statements_is_given_up_all_the_same(opened, url):
+    write_run(opened(), "r1")
+    store = opened(f"{url}%20-cstatement_timeout%3D1s")
+    assert [row.run_id for row in store.runs(RunQuery())] == ["r1"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE gert_runs RENAME TO kept")
+        connection.execute("CREATE VIEW gert_runs AS SELECT kept.* FROM kept, pg_sleep(3600)")
+    looked = lambda: store.database.change(lambda transaction: transaction.rows("SELECT 1 FROM gert_runs"))  # noqa: E731
+    for use in (lambda: list(store.runs(RunQuery())), looked):
+        store.database.read("SELECT set_config('statement_timeout', '0', false)")
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="cannot be used: the server has not answered for 6 seconds"):
+            use()
+        assert time.monotonic() - began < 20
+    with psycopg.connect(url, autocommit=True) as connection:
+        asleep = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND application_name = 'gert'"
+        assert connection.execute(asleep).fetchall() == [], "the server was told to end the statement"
+
+
+def test_store_pg_a_server_that_lets_in_and_never_answers_is_given_up(opened, tmp_path_factory):
+    place = tmp_path_factory.mktemp("s")
+    kept, asked, cancel = [], [], struct.pack("!HH", 1234, 5678)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(place / ".s.PGSQL.5432"))
+        server.listen()
+
+        def serve():
+            with suppress(OSError):
+                while True:
+                    client, _ = server.accept()
+                    kept.append(client)
+                    asked.append(client.recv(4096)[4:8])
+                    # Authenticated, the key to cancel with, ready for a query
+                    client.sendall(b"R" + struct.pack("!II", 8, 0) + b"K" + struct.pack("!III", 12, 1, 1))
+                    client.sendall(b"Z" + struct.pack("!I", 5) + b"I")
+
+        threading.Thread(target=serve, daemon=True).start()
+        began = time.monotonic()
+        store = opened(f"postgres://u@/db?host={quote(str(place), safe='')}&options=-cstatement_timeout%3D500ms")
+        with pytest.raises(StoreError, match=r"cannot be used: the server has not answered for 5\.5 seconds"):
+            list(store.runs(RunQuery()))
+        assert time.monotonic() - began < 20
+        assert [one == cancel for one in asked] == [False, True], "it is not asked again and again"
+        server.shutdown(socket.SHUT_RDWR)
+    for client in kept:
+        client.close()
+
+
+def test_store_pg_how_long_the_server_is_waited_for_follows_the_address():
+    times = {"60s": 65, "5min": 305, "1500": 6.5, "0": None, "1h": 3605, "2\\ min": 125}
+    for said, seconds in times.items():
+        assert longest_of(f"{LONGEST} -c statement_timeout={said} -c synchronous_commit=off") == seconds
+    assert longest_of(LONGEST) == 65
+    assert longest_of(f"{LONGEST} --statement-timeout=5min") == 305
+
+
+def test_store_pg_functions_of_the_schema_are_not_called_in_place_of_those_of_the_server(opened, url):
+    write_run(opened(), "r1")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE called (name text)")
+        for name, given, back in (
+            ("hashtextextended", "text, integer", "bigint"),
+            ("unnest", "bytea[]", "SETOF bytea"),
+            ("pg_notify", "text, varchar", "void"),
+        ):
+            connection.execute(
+                f"CREATE FUNCTION {name}({given}) RETURNS {back} LANGUAGE plpgsql AS "
+                f"$$ BEGIN INSERT INTO called VALUES ('{name}'); RETURN{'' if ' ' in back else ' NULL'}; END $$"
+                if back != "void"
+                else f"CREATE FUNCTION {name}({given}) RETURNS void LANGUAGE sql AS $$ INSERT INTO called VALUES ('n') $$"
+            )
+        store = opened()
+        assert store.ledger().claim(KEY, "x", "2026-01-01T00:00:00.000000Z").owner == "x"
+        assert len(list(write_run(store, "r2").lines())) == 4
+        assert connection.execute("SELECT name FROM called").fetchall() == []
+
+
 def test_store_pg_a_view_that_never_ends_is_given_up(opened, url):
     write_run(opened(), "r1")
+    store = opened(f"{url}%20-cstatement_timeout%3D1s")
+    assert [row.run_id for row in store.runs(RunQuery())] == ["r1"]
     with psycopg.connect(url, autocommit=True) as connection:
         assert connection.execute("SHOW statement_timeout").fetchone() == ("0",)
         connection.execute("ALTER TABLE gert_runs RENAME TO kept")
         connection.execute("CREATE VIEW gert_runs AS SELECT kept.* FROM kept, pg_sleep(3600)")
     began = time.monotonic()
     with pytest.raises(StoreError) as stopped:
-        list(opened(f"{url}%20-cstatement_timeout%3D1s").runs(RunQuery()))
+        list(store.runs(RunQuery()))
     assert time.monotonic() - began < 20
     assert "a statement took too long" in stopped.value.message
     assert "statement_timeout" in str(stopped.value.hint)

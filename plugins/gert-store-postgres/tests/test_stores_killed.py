@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import threading
+import time
 from datetime import UTC, datetime
 
 import psycopg
@@ -135,6 +137,25 @@ def test_store_kill_9_at_each_write(trial, part, at, when):
     trial.finish()
 
 
+def fill(url, locked):
+    """Have the disk of the server full behind the 20th line of a run, as soon as the run has begun.
+
+    A trigger stands for the disk. It is made while the run waits for its table: gert uses no table that has one.
+    """
+    with psycopg.connect(url) as connection, psycopg.connect(url, autocommit=True) as other:
+        connection.execute("LOCK TABLE gert_events IN SHARE ROW EXCLUSIVE MODE")
+        locked.set()
+        deadline = time.monotonic() + 20
+        while not other.execute("SELECT 1 FROM gert_runs").fetchall() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        connection.execute(
+            "CREATE FUNCTION full_() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.seq > 20 THEN "
+            "RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END IF; "
+            "RETURN NEW; END $$"
+        )
+        connection.execute("CREATE TRIGGER full_ BEFORE INSERT ON gert_events FOR EACH ROW EXECUTE FUNCTION full_()")
+
+
 def test_store_a_full_disk_is_one_sentence_and_the_run_goes_on_when_there_is_space(trial):
     steps = "".join(f"- {{ id: s{n}, type: tool, tool: once, action: do }}\n" for n in range(12))
     trial.shell.book(steps, tools="once")
@@ -152,17 +173,13 @@ def test_store_a_full_disk_is_one_sentence_and_the_run_goes_on_when_there_is_spa
         code, said = process.returncode, process.stderr
         told = ("the disk is full", "the disk reports an error")
     else:
-        with psycopg.connect(environ["GERT_STORE"], autocommit=True) as connection:
-            trial.store.ledger().claim("0" * 64, "x", "2026-01-01T00:00:00.000000Z")  # makes the tables
-            connection.execute(
-                "CREATE FUNCTION full_() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.seq > 20 THEN "
-                "RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END IF; "
-                "RETURN NEW; END $$"
-            )
-            connection.execute(
-                "CREATE TRIGGER full_ BEFORE INSERT ON gert_events FOR EACH ROW EXECUTE FUNCTION full_()"
-            )
+        trial.store.ledger().claim("0" * 64, "x", "2026-01-01T00:00:00.000000Z")  # makes the tables
+        locked = threading.Event()
+        filling = threading.Thread(target=fill, args=(environ["GERT_STORE"], locked))
+        filling.start()
+        assert locked.wait(20)
         done = trial.gert("exec", "book.yaml")
+        filling.join(20)
         code, said, told = done.code, done.err, ("the disk of the server is full",)
         change(trial.shell, "DROP TRIGGER full_ ON gert_events")
     assert code == 1, said

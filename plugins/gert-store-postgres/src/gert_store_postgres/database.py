@@ -15,8 +15,10 @@ from gert_core.api import StoreError
 from gert_core.kit.store_urls import without_password
 from gert_core.kit.tables.database import Database, LostError, Transaction
 from gert_core.kit.tables.rows import assignments
-from gert_store_postgres.faults import is_lost, lost, told, unreachable
+from gert_store_postgres.bounded import LONGEST, BoundedConnection, longest_of
+from gert_store_postgres.faults import fault_of, lost, unreachable
 from gert_store_postgres.listening import CHANNEL, Listener, lock_of
+from gert_store_postgres.plain import FOUND, has_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +31,7 @@ READERS: Final = 4
 """The most connections with which the threads of a process read at the same time."""
 _PAUSES: Final = (0.1, 0.4, 1.6)
 """The seconds before a read is asked again on a new connection, each time it fails."""
-_NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
+_NOW: Final = "extract(epoch FROM pg_catalog.clock_timestamp())::float8"
 _SETTINGS: Final[Mapping[str, str | int]] = {
     "application_name": "gert",
     "client_encoding": "utf8",
@@ -40,16 +42,16 @@ _SETTINGS: Final[Mapping[str, str | int]] = {
     "tcp_user_timeout": 20_000,
 }
 """What an address may say otherwise; a server that is gone is noticed well before a lease ends."""
-_LONGEST: Final = "-c statement_timeout=60s"
-"""What the options of an address may say otherwise: no view or trigger among the tables holds a command up for ever."""
 _ADD: Final = """
 WITH held AS (SELECT 1 FROM gert_leases WHERE run_id = %s AND fence = %s FOR SHARE),
 moved AS (UPDATE gert_runs SET {what} WHERE run_id = %s AND last_seq = %s AND EXISTS (SELECT 1 FROM held)
           RETURNING run_id),
 added AS (INSERT INTO gert_events (run_id, seq, line)
-          SELECT moved.run_id, %s + t.n, t.line FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS t (line, n))
-SELECT COUNT(*), set_config('synchronous_commit', %s, true),
-       CASE WHEN pg_try_advisory_xact_lock(%s) THEN '' ELSE pg_notify('{channel}', %s)::text END FROM moved
+          SELECT moved.run_id, %s + t.n, t.line
+          FROM moved, pg_catalog.unnest(%b::bytea[]) WITH ORDINALITY AS t (line, n))
+SELECT COUNT(*), pg_catalog.set_config('synchronous_commit', %s, true),
+       CASE WHEN pg_catalog.pg_try_advisory_xact_lock(%s) THEN ''
+            ELSE pg_catalog.pg_notify('{channel}', %s)::text END FROM moved
 """
 """Lines, row and fence; whether its COMMIT waits for the disk, which ends with the transaction; word for followers."""
 
@@ -82,7 +84,9 @@ class _Statements(Transaction):
 
     def alone(self, name: str) -> None:
         """Take a lock of the database that belongs to the name; it ends with the transaction."""
-        self._connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"gert {name}",))
+        # Named in full: a function of the schema whose types fit better would be called in place of the server's.
+        lock = "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(%s, 0::bigint))"
+        self._connection.execute(lock, (f"gert {name}",))
 
 
 class PostgresDatabase(Database):
@@ -114,9 +118,8 @@ class PostgresDatabase(Database):
         return True
 
     def has_tables(self) -> bool:
-        """Return whether the table ``gert_schema`` is found by the search path."""
-        # Of the table of tables itself: to_regclass remembers that there was none, beyond a lock that was waited for.
-        return bool(self.read("SELECT 1 FROM pg_class WHERE relname = 'gert_schema' AND pg_table_is_visible(oid)"))
+        """Return whether the search path finds the tables; refuse views, triggers and the like before they are used."""
+        return has_schema(self.url, self.read(FOUND))
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; a lost connection is made anew up to three times."""
@@ -216,9 +219,9 @@ class PostgresDatabase(Database):
             try:
                 yield connection
             except psycopg.Error as error:
-                lost_ = is_lost(error, connection)
+                fault = fault_of(self.url, error, connection)
                 connection.close()
-                raise (lost if lost_ else told)(self.url, error) from None
+                raise fault from None
             except BaseException:
                 connection.close()
                 raise
@@ -232,11 +235,12 @@ class PostgresDatabase(Database):
             try:
                 yield connection
             except psycopg.Error as error:
-                if is_lost(error, connection):
+                fault = fault_of(self.url, error, connection)
+                if isinstance(fault, LostError) or connection.closed:
                     self._disconnect()
-                    raise lost(self.url, error) from None
-                self._end(connection)
-                raise told(self.url, error) from None
+                else:
+                    self._end(connection)
+                raise fault from None
             except StoreError:
                 self._end(connection)
                 raise
@@ -252,9 +256,10 @@ class PostgresDatabase(Database):
         try:
             known = conninfo_to_dict(self._address)
             _refuse_words_as_port(known)
-            options = f"{_LONGEST} {known.get('options') or ''} -c synchronous_commit=off {self._options}".strip()
+            options = f"{LONGEST} {known.get('options') or ''} -c synchronous_commit=off {self._options}".strip()
             settings = {**_SETTINGS, **known, "options": options}
-            made = psycopg.connect(autocommit=True, **settings)  # type: ignore[arg-type]
+            made = BoundedConnection.connect(autocommit=True, **settings)  # type: ignore[arg-type]
+            made.longest = longest_of(options)
         except psycopg.ProgrammingError:
             # It is not shown: where a password would be in it is not known.
             raise StoreError(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import StoreError
 from gert_core.kit.tables.database import LostError
+from gert_store_postgres.bounded import SilentError
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,10 +26,13 @@ _WHY: Final = {
 }
 
 
-def is_lost(error: psycopg.Error, connection: Connection[tuple[object, ...]] | None) -> bool:
-    """Return whether the connection is of no use any more."""
-    code = error.sqlstate or ""
-    return code.startswith(LOST) or connection is None or connection.closed or connection.broken
+def fault_of(url: str, error: psycopg.Error, connection: Connection[tuple[Any, ...]]) -> StoreError:
+    """Return the sentence for an error; it is a ``LostError`` when a new connection may work."""
+    if isinstance(error, SilentError):  # another connection would be left without an answer as well
+        return StoreError(f"{url} cannot be used: {error}", hint=_WHY["57014"][1])
+    if (error.sqlstate or "").startswith(LOST) or connection.closed or connection.broken:
+        return lost(url, error)
+    return told(url, error)
 
 
 def told(url: str, error: psycopg.Error) -> StoreError:
@@ -60,4 +64,4 @@ def _words(error: psycopg.Error) -> str:
     return text.rstrip(".")
 
 
-__all__ = ["LOST", "is_lost", "lost", "told", "unreachable"]
+__all__ = ["LOST", "fault_of", "lost", "told", "unreachable"]

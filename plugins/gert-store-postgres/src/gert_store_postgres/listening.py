@@ -126,9 +126,9 @@ class Listener:
             if not wanted:
                 return
             for run_id in known - wanted:
-                connection.execute("SELECT pg_advisory_unlock_shared(%s)", (lock_of(run_id),))
+                connection.execute("SELECT pg_catalog.pg_advisory_unlock_shared(%s)", (lock_of(run_id),))
             for run_id in wanted - known:
-                connection.execute("SELECT pg_advisory_lock_shared(%s)", (lock_of(run_id),))
+                connection.execute("SELECT pg_catalog.pg_advisory_lock_shared(%s)", (lock_of(run_id),))
                 self._hear(run_id, listening=True)  # what came before
             known = wanted
             ready, _, _ = select.select([connection.fileno(), woken], [], [])
