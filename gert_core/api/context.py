@@ -274,7 +274,8 @@ class StepContext(Protocol):
     def session(self, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002 - it opens
         """Return a long-lived peer of this run, opened on first use and closed by the core (``close()``).
 
-        Names belong to the plugin: another plugin's session of the same name is another session.
+        Names belong to the plugin: another plugin's session of the same name is another session. A step with an
+        approval has sessions of its own, which are closed with the attempt.
         """
 
     def drop_session(self, name: str) -> None:

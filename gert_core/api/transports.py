@@ -35,7 +35,9 @@ class Action(Struct, frozen=True, kw_only=True):
     whether the call may be made again when it is not known whether it took effect. ``output`` takes what the tool
     writes, while it writes it: the name of the stream (``stdout``, ``stderr`` or ``progress``) and its bytes. It is
     None unless somebody watches; it raises nothing, and one thread at a time calls it for a stream. ``outputs`` are the
-    names of the declared outputs, for transports that fill them by name; None where ``extract`` reads them.
+    names of the declared outputs, for transports that fill them by name; None where ``extract`` reads them. ``confirm``
+    is called directly before each start of a program for the call, also for a second try: it raises ``StepProblem``
+    when the step has an approval and the program is not what was approved. It is None for a step without an approval.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Action(Struct, frozen=True, kw_only=True):
     repeatable: bool = False
     output: Callable[[str, bytes], None] | None = None
     outputs: tuple[str, ...] | None = None
+    confirm: Callable[[], None] | None = None
 
 
 class Reply(Struct, frozen=True, kw_only=True):

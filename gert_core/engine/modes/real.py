@@ -13,13 +13,13 @@ from gert_core.api import ErrorKind, RunError, StepProblem, StoreError
 from gert_core.engine.modes.deciding import decide_by_provider
 from gert_core.engine.modes.peers import open_transport
 from gert_core.engine.modes.questions import ask_person
+from gert_core.engine.sessions import served_alone
 from gert_core.engine.steps.claims import go_on
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.engine.steps.spool import CallSpool
 from gert_core.engine.steps.watching import watched
-from gert_core.kit.programs import find_program
 from gert_core.kit.spooling import spooled
 from gert_core.plugin.kinds import STEP
 from gert_core.runs.attachments import ATTACHMENTS, SecretInFileError, file_parts, keep
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from gert_core.engine.modes.peers import ToolSession
     from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.run import Run
-    from gert_core.engine.sessions import Program
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
 
@@ -168,41 +167,16 @@ def _prepare_call(
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
     name = f"tool:{facts.document}:{tool.name}"
-    if execution.decision is not None and execution.decision.needs_approval:
+    step = served_alone(execution)
+    if step is not None:
         from gert_core.engine.steps.called_tools import check_called  # runs without approvals do not need it
 
-        check_called(execution, tool, rendered)
+        asked = rendered
+        check_called(execution, tool, asked)
+        rendered = replace(asked, confirm=lambda: check_called(execution, tool, asked))
     elif (found := sessions.find(name)) is not None:
         return cast("ToolSession", found), rendered, inputs
-    started = tool.tool.meta.binary or next(iter(rendered.argv), None)
-    program = _program_finder(execution, started, tool.cwd or facts.cwd, rendered.env)
-    name = _session_name(execution, name, program)
-    return sessions.get(name, lambda: open_transport(execution, tool), program), rendered, inputs
-
-
-def _program_finder(
-    execution: StepExecution, started: str | None, cwd: str | None, environ: Mapping[str, str]
-) -> Program:
-    """Return a function that finds the file of the program that a tool is started from."""
-
-    def program() -> str | None:
-        return None if started is None else find_program(started, {**execution.facts.environ, **environ}, cwd)
-
-    return program
-
-
-def _session_name(execution: StepExecution, name: str, program: Program) -> str:
-    """Return the name of a peer for a step; one with an approval gets its own when the program is another by now.
-
-    The approval is for the program as it is, and a peer that was started before may have exchanged its file.
-    """
-    if execution.decision is None or not execution.decision.needs_approval:
-        return name
-    own, number = name, 0
-    while not execution.services.sessions.is_current(own, program):  # also one that an earlier attempt was given
-        number += 1
-        own = f"{name}:{execution.key}:{number}"
-    return own
+    return sessions.get(name, lambda: open_transport(execution, tool), step=step), rendered, inputs
 
 
 def open_session(execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
@@ -218,16 +192,12 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
     own = services.plugins.of(STEP, execution.compiled.type.name)
     lent = replace(own, environ=facts.secrets.child_environ(facts.environ))
 
-    def program() -> str | None:
-        started = facts.runbook.functions.program(execution.compiled.node, execution.step)
-        return None if started is None else find_program(started, facts.environ, facts.cwd)
-
-    if execution.decision is not None and execution.decision.needs_approval:
+    step = served_alone(execution)
+    if step is not None:
         from gert_core.engine.steps.called_tools import check_runner
 
         check_runner(execution, facts.runbook.functions.program(execution.compiled.node, execution.step))
-    name = _session_name(execution, execution.session_name(name), program)
-    return services.sessions.get(name, lambda: open(lent), program)
+    return services.sessions.get(execution.session_name(name), lambda: open(lent), step=step)
 
 
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:

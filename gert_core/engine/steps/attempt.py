@@ -15,6 +15,7 @@ from gert_core.api import (
     Undecided,
 )
 from gert_core.engine.again import SecretNeeded
+from gert_core.engine.sessions import served_alone
 from gert_core.engine.signals import CANCELLED, Rank, Unwind
 from gert_core.engine.steps.attempts import add_attempt, add_cancelled
 from gert_core.engine.steps.context import AttemptContext
@@ -33,8 +34,17 @@ if TYPE_CHECKING:
 def attempt(execution: StepExecution) -> Result | None:
     """Return the backend's result, or that of the type's ``run``.
 
-    When there is a signal: None, or if a block failed, a result whose fields are kept.
+    When there is a signal: None, or if a block failed, a result whose fields are kept. The peers of an approved step
+    end with the attempt.
     """
+    try:
+        return _attempt(execution)
+    finally:
+        if (step := served_alone(execution)) is not None:
+            execution.services.sessions.leave(step)
+
+
+def _attempt(execution: StepExecution) -> Result | None:
     run, compiled = execution.run, execution.compiled
     if compiled.leaf:
         substitute = run.services.backend.substitute(execution)

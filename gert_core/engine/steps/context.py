@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.engine.flow import fork
+from gert_core.engine.sessions import served_alone
 from gert_core.engine.signals import NOT_STARTED, Rank, Unwind
 from gert_core.engine.steps.blocks import StepBlocks, block_result, is_outcome, require_outcomes
 from gert_core.engine.steps.cleanup import Cleanup
@@ -327,7 +328,7 @@ class AttemptContext(Telling):
 
     def drop_session(self, name: str) -> None:
         execution = self._enter(acts=True)
-        execution.services.sessions.drop(execution.session_name(name))
+        execution.services.sessions.drop(execution.session_name(name), step=served_alone(execution))
 
     def ask(self, question: Question) -> Answer:
         execution = self._enter(acts=True)

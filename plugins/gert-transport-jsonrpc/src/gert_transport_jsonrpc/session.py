@@ -44,7 +44,7 @@ class JsonRpcSession:
         if action.output is not None:
             self._outputs.append(action.output)
         try:
-            result = self._client(key).call(action.method, dict(inputs), deadline)
+            result = self._client(key, action).call(action.method, dict(inputs), deadline)
         except RpcError as error:
             message = f"{self._target.tool} {action.method}: {error.message} (code {error.code})"
             stderr = error.message if error.data is None else f"{error.message}\n{encode(error.data)}"
@@ -77,7 +77,7 @@ class JsonRpcSession:
             raise StepProblem(ErrorKind.SPAWN, f"tool {self._target.tool!r} has no program; set meta.binary")
         return command
 
-    def _client(self, key: Command) -> Client:
+    def _client(self, key: Command, action: Action) -> Client:
         command, env = key
         with self._lock:
             client = self._clients.get(key)
@@ -85,6 +85,8 @@ class JsonRpcSession:
             if failure is not None and failure.fault is PeerFault.PROTOCOL:
                 raise failure  # not reported yet: it came after the last answer
             if client is None or failure is not None:
+                if action.confirm is not None:
+                    action.confirm()
                 environ = {**self._target.environ, **dict(env)}
                 client = Client(start(command, environ=environ, cwd=self._target.cwd, on_stderr=self._show))
                 self._clients[key] = client

@@ -92,10 +92,14 @@ class McpSession:
         except ConnectionLostError as lost:
             if lost.sent and not action.repeatable:
                 raise _problem(lost, tool, action) from None
+            sent = lost.sent
         try:
             return attempt()
         except ConnectionLostError as lost:
             raise _problem(lost, tool, action) from None
+        except StepProblem as problem:
+            problem.acted = problem.acted or sent
+            raise
 
     def _attempt(
         self,
@@ -107,7 +111,7 @@ class McpSession:
         shown: tuple[str, ...],
     ) -> Reply:
         """Call once; raise ``ConnectionLostError`` with the connection given up, unless the work must stop anyway."""
-        connection = self._connection(key, deadline)
+        connection = self._connection(key, action, deadline)
         try:
             return self._once(connection, action, tool, inputs, deadline, shown)
         except ServerError as error:
@@ -150,7 +154,7 @@ class McpSession:
             raise self._stopped(tool, deadline)
         return reply_of(call.result(), action, shown)
 
-    def _connection(self, key: Key, deadline: Deadline) -> Connection:
+    def _connection(self, key: Key, action: Action, deadline: Deadline) -> Connection:
         """Return the connection, a new one where there is none that can be used."""
         if deadline.stopped:
             raise self._stopped("", deadline)
@@ -160,15 +164,17 @@ class McpSession:
                 return found
             if found is not None:
                 self._abandon(found)
-            found = self._connections[key] = self._open(key, deadline)
+            found = self._connections[key] = self._open(key, action, deadline)
             return found
 
-    def _open(self, key: Key, deadline: Deadline) -> Connection:
+    def _open(self, key: Key, action: Action, deadline: Deadline) -> Connection:
         settings, address = settings_of(self._target), address_of(self._target)
         link: ChildLink | HttpLink
         if address is not None:
             link = HttpLink(address, headers_of(self._target, settings))
         else:
+            if action.confirm is not None:
+                action.confirm()
             environ = {**self._target.environ, **dict(key[1])}
             child = start(key[0], environ=environ, cwd=self._target.cwd, on_stderr=self._show)
             link = ChildLink(child, deadline, stray=lambda data: self._show(data, "stdout"))
