@@ -66,6 +66,10 @@ class CompiledExpression:
                 error.source = self.source
                 error.message += f" in `{_short(self.source)}`"
             raise
+        except ArithmeticError as error:  # no function lets one through; if one did, the run would have no end
+            failed = TemplateError(f"the arithmetic failed ({type(error).__name__}) in `{_short(self.source)}`")
+            failed.source = self.source
+            raise failed from None
         if type(value) is str and len(value) > MAX_RESULT:
             raise too_large()
         return value

@@ -65,7 +65,11 @@ def _abs(value: object) -> object:
 def _round(value: object, precision: object = 0) -> object:
     if isinstance(precision, bool) or not isinstance(precision, int) or not -20 <= precision <= 20:
         raise TemplateError("`round` takes an integer number of digits up to 20")
-    return bounded(float(round(OPERATORS["pos"].call(value), precision)))
+    number: Any = OPERATORS["pos"].call(value)
+    try:
+        return bounded(float(round(number, precision)))
+    except OverflowError:
+        raise TemplateError("the number is too large for `round`") from None
 
 
 def _reverse(value: object) -> object:

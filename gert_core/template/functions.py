@@ -155,7 +155,7 @@ def _int(subject: object) -> int:
     if isinstance(subject, bool):
         return int(subject)
     value = number(subject.strip() if isinstance(subject, str) else subject)
-    if value is None or not isfinite(value):
+    if value is None or (isinstance(value, float) and not isfinite(value)):
         raise TemplateError(f"`int` needs a number, not {_describe(subject)}")
     return int(value)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from math import isfinite
 from typing import Final
 
 from gert_core.template.data import MAX_RESULT, kind_of, number, to_text, too_large
@@ -55,7 +54,7 @@ def _format(value: object, *, flags: str, width: str, precision: str | None, ver
             text = to_text(value)
         case "d" | "x":
             whole = number(value)
-            if whole is None or not isfinite(whole) or whole != int(whole):
+            if whole is None or (isinstance(whole, float) and not whole.is_integer()):
                 raise TemplateError(f"`%{verb}` needs an integer, not {kind_of(value)}")
             text = f"{int(whole):{_sign(flags)}{verb}}"
         case "f" | "e" | "g":

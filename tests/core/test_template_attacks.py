@@ -154,6 +154,51 @@ def test_attack(raw: str) -> None:
     assert DATA["obj"] == {"a": 1}
 
 
+LARGE = 10**400 + 7
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("{{ int .large }}", LARGE),
+        ("{{ large | int }}", LARGE),
+        ('{{ printf "%d" .large }}', str(LARGE)),
+        ('{{ printf "%x" .large }}', f"{LARGE:x}"),
+    ],
+)
+def test_an_integer_that_is_no_float_is_still_an_integer(raw: str, value: object) -> None:
+    assert compile_value(raw).render(MappingVariables({"large": LARGE})) == value
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "{{ large | round }}",
+        "{{ large | round(2) }}",
+        "{{ large | float }}",
+        "{{ float .large }}",
+        '{{ printf "%f" .large }}',
+        "{{ large / 2 }}",
+        "{{ large * 0.5 }}",
+        "{{ large ** 0.5 }}",
+        "{{ [large, 0.5] | sum }}",
+    ],
+)
+def test_arithmetic_that_cannot_be_done_is_an_error_of_the_template(raw: str) -> None:
+    with pytest.raises(TemplateError):
+        compile_value(raw).render(MappingVariables({"large": LARGE}))
+
+
+@pytest.mark.parametrize("error", [OverflowError("too large"), ZeroDivisionError("by zero"), FloatingPointError()])
+def test_whatever_arithmetic_raises_is_an_error_of_the_template(error: Exception) -> None:
+    class Broken(MappingVariables):
+        def resolve(self, *_: object) -> object:
+            raise error
+
+    with pytest.raises(TemplateError, match="the arithmetic failed"):
+        compile_value("{{ .large | not }}").render(Broken({"large": 1}))
+
+
 def test_nothing_is_evaluated_while_compiling() -> None:
     """Jinja2's own compiler folds constant expressions and runs filters while it does."""
     began = time.process_time()
