@@ -8,7 +8,7 @@ from typing import Final
 
 _INVISIBLE: Final = frozenset(
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0\ufffc"
-    "\u2d7f\U0001107f\U00011a47\U00011a99\U00016fe4\U0001bc9d\U0001d159"
+    "\u2d7f\U0001107f\U00011a47\U00011a99\U00013441\U00013442\U00016fe4\U0001bc9d\U0001d159"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
 """Characters that Python takes for printable although nothing is seen of them: fillers, blanks, joiners, selectors,

@@ -23,6 +23,12 @@ def test_a_cut_line_fits(text, width):
     assert cells(cut(escape(text), width)) <= width
 
 
+@pytest.mark.parametrize("blank", ["\U00013441", "\U00013442"])
+def test_blanks_among_hieroglyphs_are_spelled_out(blank):
+    assert not is_visible(f"a{blank}b")
+    assert escape(f"a{blank}b").isascii()
+
+
 @pytest.mark.parametrize(
     ("text", "columns"), [("abc", 3), ("ä", 1), ("ü", 2), ("大", 2), ("✓", 1), ("\U0001f600", 2), ("", 0)]
 )
