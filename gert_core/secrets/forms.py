@@ -43,7 +43,12 @@ def forms(value: str) -> Iterator[tuple[str, str]]:
 
 def _forms(value: str) -> Iterator[tuple[str, str]]:
     yield "", value
-    yield "strip", value.strip()
+    bare = value.strip()
+    yield "strip", bare
+    if bare != value and len(bare) >= MINIMUM:
+        # A shell drops the newline of "$(cat token)", programs the blanks around a header: then it is encoded.
+        for each in (_json_forms, _url_forms, _quoted_forms, encoded_forms):
+            yield from ((f"strip-{form}", shown) for form, shown in each(bare))
     yield from _json_forms(value)
     yield from _url_forms(value)
     yield from _quoted_forms(value)

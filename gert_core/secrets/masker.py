@@ -108,7 +108,9 @@ class Masker:
         for form, shown in (*forms(text), *spellings(numbers), *((f"{MINUS}-{form}", one) for form, one in unsigned)):
             if len(shown) >= MINIMUM:
                 self._masks.setdefault(shown, f"{name}:{form}" if form else name)
-        for form, shown in encoded_forms(text):
+        bare = text.strip()
+        without = encoded_forms(bare) if bare != text else ()
+        for form, shown in (*encoded_forms(text), *((f"strip-{form}", one) for form, one in without)):
             if len(shown) >= WRAP_MINIMUM:
                 self._wrapping.setdefault(shown, f"{name}:{form}")
 

@@ -309,3 +309,25 @@ def test_a_secret_number_with_the_other_sign_is_hidden_and_restored(secret):
 def test_a_secret_number_that_is_short_without_its_sign_hides_no_other_number():
     masker = Masker({"pin": "-123"})
     assert masker.mask([123, -123]) == [123, "<REDACTED:pin:int>"]
+
+
+@pytest.mark.parametrize("around", ["{}\n", " {}", "\t{} \r\n"])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda text: b64encode(text.encode()).decode(),
+        lambda text: text.encode().hex(),
+        lambda text: quote(text, safe=""),
+        lambda text: json.dumps(text)[1:-1],
+        lambda text: text.replace("'", "'\"'\"'"),
+        lambda text: b64encode(f"user:{text}".encode()).decode(),
+        lambda text: b64encode(text.encode()).decode()[:20] + "\n" + b64encode(text.encode()).decode()[20:],
+    ],
+    ids=["base64", "hex", "url", "json", "shell", "inside of base64", "wrapped"],
+)
+def test_encodings_of_a_value_without_the_blanks_around_it_are_masked(around, shown):
+    """As `"$(echo "$TOKEN")"` of a shell gives it."""
+    bare = "p@ss \"w0rd' quartz/Lamp"
+    masked = there_and_back(Masker({"KEY": around.format(bare)}), f"<{shown(bare)}>")
+    assert "REDACTED:KEY:" in masked, masked
+    assert shown(bare) not in masked
