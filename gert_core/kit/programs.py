@@ -41,13 +41,4 @@ def _is_file(path: str) -> bool:
         return False
 
 
-def program_identity(path: str | None) -> tuple[int, ...] | None:
-    """Return what changes when the content of a file does; its last part is a time that programs cannot set."""
-    try:
-        found = None if path is None else os.stat(path)  # noqa: PTH116 - as above
-    except OSError:
-        return None
-    return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-
-__all__ = ["find_program", "program_identity"]
+__all__ = ["find_program"]
