@@ -213,6 +213,8 @@ class StepType(Struct, frozen=True, kw_only=True):
       all there is, and where it declares no ``inputs`` any input is taken.
     - ``program``: ``program(step) -> str | None``, the program that ``run`` starts by itself and hands the variables it
       sees. An approval is bound to its content and to the variables.
+    - ``calls_tools``: false for a type whose ``run`` never uses ``ctx.call_tool``: approvers of its steps are then not
+      told of tools that it may call, and a call is refused (``contract_exceeded``).
     - ``gate``: ``gate(step) -> Gate | None``, the approval that the step demands by itself, in types without blocks. It
       is asked for like one that a policy requires, and ``ctx.approvers`` are those who gave it. Such a step is not
       executed in dry-run and probe: its outputs are symbols.
@@ -268,6 +270,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     relaxable: bool = False
     requires_contract: bool = False
     program: str | ProgramFn | None = None
+    calls_tools: bool = True
     gate: str | GateFn | None = None
     detail: str | DetailFn | None = None
     timeout: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -178,3 +179,74 @@ def test_the_graph_shows_what_is_to_be_approved(gert, tmp_path, monkeypatch, for
     code, out, err = gert("graph", "book.yaml", "--format", form)
     assert code == 0, err
     assert "asks: Drop .run.runbook?" in out.replace("\n", " ")
+
+
+SAY = """\
+apiVersion: tool/v0
+meta: {name: say, transport: stdio}
+contract: {effects: [], idempotent: true, deterministic: true}
+actions: {it: {argv: [echo, said]}}
+"""
+ASKING = """\
+apiVersion: kernel/v0
+meta: {name: asking, governance: {rules: [{effects: [human], action: require-approval}]}}
+tools: [say]
+steps:
+  - %s
+  - {id: used, type: tool, tool: say}
+  - {id: done, type: end, outcome: {category: resolved}}
+"""
+
+
+def asking(here, step):
+    (here / "tools").mkdir(exist_ok=True)
+    (here / "tools" / "say.tool.yaml").write_text(SAY)
+    (here / "asking.yaml").write_text(ASKING % step)
+    return "asking.yaml"
+
+
+@pytest.mark.parametrize(
+    "step", ["{id: a, type: approval, message: Go on?}", "{id: a, type: manual, instructions: Look.}"]
+)
+def test_a_step_that_calls_nothing_is_not_said_to_call_anything(here, gert, step):
+    pending = json.loads(gert("exec", asking(here, step), "--approval", "inbox", "--json")[1])["pending"]
+    shown = gert("approvals", "show", pending[0]["ticket_id"])[1]
+    assert "may call" not in shown
+    assert "starts no program" in shown
+
+
+CALLS = WIPES.replace(
+    "lambda step, ctx: Completed(outputs={", "lambda step, ctx: act(ctx) or Completed(outputs={"
+).replace("def gate(step):\n    %s", "def gate(step):\n    return Gate(message='Go on?')\n\ndef act(ctx):\n    %s")
+QUIET = CALLS.replace("gate=gate,", "gate=gate,\n            calls_tools=False,")
+
+
+@pytest.mark.parametrize(("plugin", "code"), [(CALLS, 0), (QUIET, 1)], ids=["may", "declares that it does not"])
+def test_a_type_that_declares_to_call_nothing_cannot_call_a_tool(here, gert, fake_dist, plugin, code):
+    fake_dist.add("gert-step-wipe", plugin % "ctx.call_tool('say', None, {})")
+    pending = json.loads(gert("exec", asking(here, "{id: a, type: wipe, what: x}"), "--approval", "inbox", "--json")[1])
+    (ticket,) = [ticket["ticket_id"] for ticket in pending["pending"]]
+    assert ("may call" in gert("approvals", "show", ticket)[1]) == (code == 0)
+    assert gert("approve", ticket, "--as", "alice")[0] == 0
+    ended, out, _ = gert("resume", "--run", pending["run_id"], "--json")
+    assert ended == code, out
+    if code:
+        failure = json.loads(out)["failure"]
+        assert (failure["kind"], failure["message"]) == (
+            "contract_exceeded",
+            "steps of type wipe declare that they call no tool, and step a called say",
+        )
+
+
+def test_an_approval_of_a_request_that_listed_what_may_be_called_still_counts(here, gert, fake_dist):
+    fake_dist.add("gert-step-wipe", CALLS % "return None")
+    pending = json.loads(gert("exec", asking(here, "{id: a, type: wipe, what: x}"), "--approval", "inbox", "--json")[1])
+    (ticket,) = [ticket["ticket_id"] for ticket in pending["pending"]]
+    assert gert("approve", ticket, "--as", "alice")[0] == 0
+    fake_dist.add("gert-step-wipe", QUIET % "return None  # it is another text")
+    for name in [name for name, module in sys.modules.items() if str(here) in str(getattr(module, "__file__", ""))]:
+        del sys.modules[name]
+    new = json.loads(gert("exec", "asking.yaml", "--approval", "inbox", "--json")[1])["pending"]
+    assert "may call" not in gert("approvals", "show", new[0]["ticket_id"])[1], "the type is the new one"
+    code, out, err = gert("resume", "--run", pending["run_id"], "--json")
+    assert (code, json.loads(out)["status"]) == (0, "completed"), err

@@ -27,6 +27,7 @@ class Window(Struct, frozen=True):
 
     ``summarised`` when it has the summary of the step's type where the author describes nothing, as it was once done.
     ``narrow`` when it binds only the documents of the step itself, as it was once done, and none has changed since.
+    ``listed`` when it lists tools that a step may call.
     """
 
     created: str
@@ -34,6 +35,7 @@ class Window(Struct, frozen=True):
     older: bool = False
     summarised: bool = False
     narrow: bool = False
+    listed: bool = False
 
 
 def build_request(execution: StepExecution, *, generation: int, window: Window) -> ApprovalRequest:
@@ -76,7 +78,7 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
         document[DOCUMENTS] = execution.run.documents
     if facts.callers:  # what they hand over is approved too, also where it is shown masked
         document["callers"] = list(facts.callers)
-    if called := callable_tools(execution):
+    if called := callable_tools(execution, listed=window.listed):
         document[TOOLS] = called
     if compiled.type.program is not None:
         document["vars_hash"] = services.digest(execution.layer.names_visible())
@@ -103,6 +105,7 @@ def window_like(
         older=document is not None and SHOWN not in document,
         summarised=document is not None and document.get("description") == execution.compiled.type.summary,
         narrow=document is not None and DOCUMENTS not in document and not _changed(execution),
+        listed=document is not None and bool(document.get(TOOLS)),
     )
 
 

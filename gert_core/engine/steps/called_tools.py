@@ -22,14 +22,18 @@ _PATH: Final = "PATH"
 _EXCHANGED: Final = "its program was exchanged after that"
 
 
-def callable_tools(execution: StepExecution) -> dict[str, Mapping[str, Any]]:
+def callable_tools(execution: StepExecution, *, listed: bool = False) -> dict[str, Mapping[str, Any]]:
     """Return what the step may call: actions within its contract, with the programs that they would start.
 
     A step that names a tool calls that one, which is the command of its request. An action whose program depends on
-    its inputs is left out, and cannot be called under the approval.
+    its inputs is left out, and cannot be called under the approval. With ``listed`` a type that declares to call none
+    has them too, as in requests that were made before it did.
     """
     facts = execution.facts
-    if execution.compiled.use is not None or execution.compiled.type.program is not None:
+    step_type = execution.compiled.type
+    if execution.compiled.use is not None or step_type.program is not None:
+        return {}
+    if not step_type.calls_tools and not listed:
         return {}
     found: dict[str, Mapping[str, Any]] = {}
     programs: dict[object, Mapping[str, str | None]] = {}

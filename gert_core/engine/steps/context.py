@@ -306,6 +306,9 @@ class AttemptContext(Telling):
 
     def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, object]) -> Reply:
         execution = self._enter(acts=True)
+        if not (kind := execution.compiled.type).calls_tools:
+            message = f"steps of type {kind.name} declare that they call no tool, and step {self.step_id} called {tool}"
+            raise StepProblem(ErrorKind.CONTRACT_EXCEEDED, message)
         node = execution.facts.runbook.tools.get(tool)
         if node is None:
             raise StepProblem(ErrorKind.TOOL_UNDECLARED, f"tool {tool!r} is not listed under `tools`")

@@ -17,6 +17,7 @@ def gert_step_types() -> list[StepType]:
             gate="gert_step_approval.step:gate",
             outputs="gert_step_approval.step:outputs",
             contract=Contract(effects=("human",), idempotent=True),
+            calls_tools=False,
             owns=frozenset({"timeout"}),
             also_called={
                 **dict.fromkeys(("approve", "gate"), ""),

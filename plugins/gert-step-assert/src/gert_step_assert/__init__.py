@@ -15,6 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_assert.step:AssertStep",
             run="gert_step_assert.step:run",
             contract=PURE,
+            calls_tools=False,
             check="gert_step_assert.step:check",
             detail="gert_step_assert.step:detail",
             fields={"passed": "bool"},

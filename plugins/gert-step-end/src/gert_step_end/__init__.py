@@ -16,6 +16,7 @@ def gert_step_types() -> list[StepType]:
             run="gert_step_end.step:run",
             outcome="gert_step_end.step:outcome",
             contract=PURE,
+            calls_tools=False,
             flow=Flow.TERMINAL,
             also_called={"isEnd": "", "exit": "", "stop": "", "finish": ""},
             summary="Ends the run with a structured outcome.",

@@ -17,6 +17,7 @@ def gert_step_types() -> list[StepType]:
             outputs="gert_step_manual.step:outputs",
             detail="gert_step_manual.step:detail",
             contract=Contract(effects=("human",)),
+            calls_tools=False,
             relaxable=True,
             also_called={
                 **dict.fromkeys(("pause", "human", "checklist"), ""),
