@@ -104,6 +104,8 @@ class _Resolution:
         self.sources: dict[str, str] = {}
         self.errors: list[str] = []
         self.failed: set[str] = set()
+        self.asked: set[str] = set()
+        """Inputs whose source gave a value."""
         self.hints: list[str] = []
         self.kinds: set[str] = set()
 
@@ -118,7 +120,7 @@ class _Resolution:
         try:
             coerced = None if value is None else coerce_any(value, model.type)
         except ValueError as error:
-            self.add_error(name, _wrong_type(name, model, error, source=self.giving.source(source)))
+            self.add_error(name, self._wrong_type(name, model, error, source=source))
             return
         if coerced is not None and has_limits(model):
             try:
@@ -132,8 +134,16 @@ class _Resolution:
     def _outside(self, name: str, model: InputModel, error: ValueError, *, source: str) -> str:
         """Return the message about a value outside of the limits, with the place of the declaration."""
         why = "its value is secret and not shown" if model.secret else str(error)
-        declared = f" (declared at {self.place(name)})" if self.place is not None else ""
-        return f"the input {name!r}{self.giving.source(source)} is not accepted: {why}{declared}"
+        return f"the input {name!r}{self.giving.source(source)} is not accepted: {why}{self._declared(name)}"
+
+    def _wrong_type(self, name: str, model: InputModel, error: ValueError, *, source: str) -> str:
+        """Return the message about a value of another type, with its source and the place of the declaration."""
+        told = f" from {model.from_}" if name in self.asked else self.giving.source(source)
+        why = "; its value is secret and not shown" if model.secret else f": {error}"
+        return f"the input {name!r}{told} must be {model.type}{why}{self._declared(name)}"
+
+    def _declared(self, name: str) -> str:
+        return f" (declared at {self.place(name)})" if self.place is not None else ""
 
     def add_error(self, name: str, message: str) -> None:
         self.errors.append(message)
@@ -165,6 +175,7 @@ class _Resolution:
             if answer.hint and answer.hint not in self.hints:
                 self.hints.append(answer.hint)
             return
+        self.asked.update(name for name, value in answer.items() if value is not None)
         for binding in batch.bindings:
             if answer.get(binding.name) is not None:
                 self.take(binding.name, answer[binding.name], source=batch.source)
@@ -325,12 +336,6 @@ def _missing(name: str, model: InputModel, unreachable: frozenset[str]) -> str:
         if name in unreachable:
             text += ", which no installed plugin or configured provider serves"
     return text
-
-
-def _wrong_type(name: str, model: InputModel, error: ValueError, *, source: str) -> str:
-    if model.secret:
-        return f"the input {name!r}{source} must be {model.type}; its value is secret and not shown"
-    return f"the input {name!r}{source} must be {model.type}: {error}"
 
 
 __all__ = ["ResolvedInputs", "coerce_any", "has_default", "refuse_undeclared", "resolve_inputs", "split_source"]

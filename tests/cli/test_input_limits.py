@@ -148,3 +148,22 @@ def test_a_value_that_is_not_accepted_is_not_answered_with_how_to_give_one(gert,
     code, _, err = gert("exec", file, "--var", "x=9")
     assert (code, "is not accepted: 9 is more than 5" in err, "hint:" in err) == (2, True, False)
     assert "hint: give it with --var NAME=VALUE or --input FILE" in gert("exec", file, "--no-input")[2]
+
+
+@pytest.mark.parametrize("secret", ["", ", secret: true"])
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [("file/x.yaml", "from file/x.yaml"), ("env/THE_X", "from env/THE_X")],
+)
+def test_a_wrong_type_names_the_source_and_the_declaration(gert, book, tmp_path, monkeypatch, source, told, secret):
+    (tmp_path / "x.yaml").write_text("word-of-it\n", encoding="utf-8")
+    monkeypatch.setenv("THE_X", "word-of-it")
+    code, out, err = gert("exec", book(f"type: int, from: {source}{secret}"))
+    assert code == 2, out + err
+    assert f"the input 'x' {told} must be int" in err
+    assert "(declared at book.yaml:5)" in err
+    assert ("word-of-it" in err) is not secret.startswith(",")
+
+
+def test_a_wrong_type_that_is_given_names_the_declaration(gert, book):
+    assert "(declared at book.yaml:5)" in gert("exec", book("type: int"), "--var", "x=many")[2]
