@@ -204,13 +204,22 @@ def _without_idle(loaded: LoadedTool, used: set[str | None]) -> LoadedTool:
         return loaded
     idle = [name for name in actions if name not in used and not _valid({**raw, "actions": {name: actions[name]}})]
     kept = {**raw, "actions": {name: action for name, action in actions.items() if name not in idle}}
-    if not idle or loaded.document.diagnostics or not _valid(kept):
+    if not idle or loaded.document.diagnostics:
         return loaded
+    valid = _valid(kept)
     findings = [
-        replace(item, severity=Severity.WARNING) if item.severity is Severity.ERROR else item
+        replace(item, severity=Severity.WARNING)
+        if item.severity is Severity.ERROR and (valid or _is_inside(item.path, idle))
+        else item
         for item in loaded.diagnostics
     ]
-    return LoadedTool(document=loaded.document, diagnostics=findings, tool=ToolModel.model_validate(kept))
+    tool = ToolModel.model_validate(kept) if valid else loaded.tool
+    return LoadedTool(document=loaded.document, diagnostics=findings, tool=tool)
+
+
+def _is_inside(path: str, actions: list[str]) -> bool:
+    """Return whether a finding's path is that of one of the actions, or of something in it."""
+    return any(f"{path}.".startswith((f"actions.{name}.", f"actions.{name}[")) for name in actions)
 
 
 def _valid(raw: dict[str, Any]) -> bool:

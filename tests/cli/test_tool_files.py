@@ -358,6 +358,18 @@ def test_an_error_in_an_action_that_no_step_uses_is_a_warning(gert, write, idle,
     assert findings(gert, used)[0] == 1
 
 
+@pytest.mark.parametrize("idle", ["idle: {agrv: [echo]}", "idle: {argv: echo hello}"])
+@pytest.mark.parametrize("last", [True, False])
+def test_it_is_a_warning_also_where_an_action_that_is_used_is_wrong(gert, write, idle, last):
+    wrong = "wrong: {argv: echo it}"
+    first, second = (wrong, idle) if last else (idle, wrong)
+    write("tools/t.tool.yaml", TOOL + f"      {first}\n      {second}\n")
+    code, found = findings(gert, write("book.yaml", BOOK.replace("action: look", "action: wrong")))
+    told = {line: severity for _, severity, line in found}
+    assert code == 1
+    assert (told[11 if last else 10], told[10 if last else 11]) == ("warning", "error")
+
+
 @pytest.mark.parametrize("files", [("book.yaml", "tools/t.tool.yaml"), ("tools/t.tool.yaml", "book.yaml"), (".",)])
 def test_an_error_in_an_action_that_no_step_uses_is_told_once(gert, write, files):
     write("tools/t.tool.yaml", TOOL + '      idle: {argv: [echo, "{{ .nope }}"]}\n')
