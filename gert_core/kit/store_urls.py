@@ -16,6 +16,8 @@ _USER: Final = re.compile(
 _PARAMETER: Final = re.compile(r"(?P<name>[?&](?P<word>[^=&#]*)=)(?P<value>[^&#]*)")
 _SECRET: Final = re.compile(r".*(?:password|passfile|secret|token|_key)", re.IGNORECASE | re.DOTALL)
 """The names of parameters that are not shown, once they are decoded as the driver of a database decodes them."""
+_GIVEN: Final = re.compile(r"[\w.-]*(?:password|secret|token|_key)[\w.-]*=(?P<value>\S+)", re.IGNORECASE)
+"""Settings among the options of a session that are not shown."""
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -40,6 +42,7 @@ def passwords_of(url: str) -> tuple[str, ...]:
     before = _USER.search(url)
     found = [before["password"] or before["odd"]] if before is not None else []
     found += [given["value"] for given in _PARAMETER.finditer(url) if _is_secret(given["word"])]
+    found += [one for given in _PARAMETER.finditer(url) if _gives_secret(given) for one in _words_of(given["value"])]
     return tuple(unquote(text) for text in found if text)
 
 
@@ -49,13 +52,27 @@ def has_password(url: str) -> bool:
 
 
 def _hidden(found: re.Match[str]) -> str:
-    return f"{found['name']}{HIDDEN}" if _is_secret(found["word"]) else found[0]
+    return f"{found['name']}{HIDDEN}" if _is_secret(found["word"]) or _gives_secret(found) else found[0]
 
 
 def _is_secret(word: str) -> bool:
     from urllib.parse import unquote
 
     return _SECRET.fullmatch(unquote(word)) is not None
+
+
+def _gives_secret(found: re.Match[str]) -> bool:
+    """Return whether the options of a session give a setting a value that is not shown: ``-c x.password=...``."""
+    from urllib.parse import unquote
+
+    return unquote(found["word"]) == "options" and _GIVEN.search(unquote(found["value"])) is not None
+
+
+def _words_of(value: str) -> list[str]:
+    """Return the values in the options of a session that are not shown."""
+    from urllib.parse import unquote
+
+    return [given["value"] for given in _GIVEN.finditer(unquote(value))]
 
 
 __all__ = ["HIDDEN", "has_password", "passwords_of", "split_url", "without_password"]

@@ -23,6 +23,8 @@ HOST = "127.0.0.1:1"
         (f"acme://h?client_secret={SECRET}&api_key={SECRET}", "acme://h?client_secret=***&api_key=***", (SECRET,) * 2),
         (f"postgres://u@h/db?password={SECRET}%2F", "postgres://u@h/db?password=***", (f"{SECRET}/",)),
         ("postgres://u@h:5432/db?sslmode=require", "postgres://u@h:5432/db?sslmode=require", ()),
+        (f"postgres://h/db?options=-c%20x.password%3D{SECRET}%20-ca%3Db", "postgres://h/db?options=***", (SECRET,)),
+        ("postgres://h/db?options=-csearch_path%3Dx", "postgres://h/db?options=-csearch_path%3Dx", ()),
         ("sqlite:runs.db", "sqlite:runs.db", ()),
     ],
 )

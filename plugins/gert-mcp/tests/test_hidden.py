@@ -34,6 +34,26 @@ def silent(document):
     assert "inner_" not in json.dumps(document), document
 
 
+def test_of_two_settings_the_stricter_counts(project):
+    step = '- { id: say, type: tool, tool: say, inputs: { text: "x" } }'
+    for name, above, below in (
+        ("closed", "{ expose: false }", "{ opaque: true }"),
+        ("shut", "{ opaque: true }", "{ expose: false }"),
+        ("odd", "{ exposed: false }", "{ expose: true }"),
+        ("dark", "{ opaque: true }", "{ opaque: false }"),
+    ):
+        meta, more = f"extensions: {{ x-mcp: {below} }}", f"extensions: {{ x-mcp: {above} }}\n"
+        project.document(name, step, tools="say", meta=meta, more=more)
+
+    async def talk(client):
+        named = {tool.name for tool in (await client.list_tools()).tools if tool.name.startswith("runbook_")}
+        return named, (await client.read_resource("gert://runbooks/runbook_dark")).contents[0].text
+
+    named, dark = project.talk(talk)
+    assert named == {"runbook_dark"}
+    assert "its steps are not shown" in dark
+
+
 @BOTH
 def test_an_opaque_run_tells_no_step_and_no_output_as_progress(project, mode):
     project.document("dark", TALK, tools="say, hold", more=DARK)

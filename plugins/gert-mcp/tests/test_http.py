@@ -32,6 +32,16 @@ def post(url, **headers):
         return error.code
 
 
+def test_a_websocket_is_answered_like_any_request(project):
+    asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    with project.over_http(GERT_MCP_KEY=TOKEN) as url:
+        host = url.removeprefix("http://").partition("/")[0]
+        connection = http.client.HTTPConnection(host, timeout=20)
+        connection.request("GET", "/mcp", headers={**asked, "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="})
+        assert connection.getresponse().status == 401
+        connection.close()
+
+
 @BOTH
 def test_a_run_waits_for_a_person_and_goes_on(project, mode):
     project.policy(GATED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import anyio
 import pytest
@@ -164,6 +165,22 @@ def test_the_same_key_gives_the_same_run_also_from_another_server(project):
     first, second = project.talk(talk)
     assert first == second == project.talk(talk)[0]
     assert project.path("changed").read_text() == "disk\n"
+
+
+@pytest.mark.parametrize(("was", "planted"), [(r'"at": ?[\d.]+', '"at":"soon"'), (r'"run_id": ?"[^"]+"', '"run_id":7')])
+def test_what_no_call_has_left_under_a_key_is_unknown(project, was, planted):
+    step = '- { id: fix, type: tool, tool: change, inputs: { what: "{{ .what }}" } }'
+    project.document("note", step, tools="change", meta=WHAT)
+
+    async def talk(client):
+        return structured(await client.call_tool("runbook_note", {"what": "disk", "request_key": "k1"}))["run_id"]
+
+    first = project.talk(talk)
+    (file,) = [one for one in project.path("runs").rglob("*") if one.is_file() and '"asked"' in one.read_text()]
+    text, count = re.subn(was, planted, file.read_text())
+    assert count == 1
+    file.write_text(text)
+    assert project.talk(talk) != first
 
 
 @BOTH

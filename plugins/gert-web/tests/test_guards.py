@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import re
+import socket
+import time
 
 import pytest
 from webs import BEHIND, PROXY_SECRET, Browser, in_pieces, policy, proxied
@@ -45,6 +47,7 @@ def test_every_answer_says_what_browsers_may_do_with_it(served, path):
         {"Origin": "null", "Sec-Fetch-Site": "same-site"},
         {"Origin": "http://localhost:1"},
         {"Origin": ""},
+        {"Origin": "http://["},
         {},
         {"Sec-Fetch-Site": "same-origin"},
         {"Origin": "{base}", "Sec-Fetch-Site": "cross-site"},
@@ -152,6 +155,31 @@ def test_localhost_is_a_name_of_loopback(served):
     port = server.base.rpartition(":")[2]
     cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
     assert raw(server.base, "GET", "/tickets", [("Host", f"localhost:{port}"), ("Cookie", cookies)])[0] == 200
+
+
+def test_a_request_that_breaks_off_is_no_error_here(served):
+    _, ticket, server, browser = served
+    host, _, port = server.base.removeprefix("http://").partition(":")
+    cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
+    head = f"POST /tickets/{ticket}/decide HTTP/1.1\r\nHost: {host}:{port}\r\nOrigin: {server.base}\r\n"
+    for _ in range(3):
+        with socket.create_connection((host, int(port)), timeout=20) as sent:
+            sent.sendall(f"{head}Cookie: {cookies}\r\nContent-Length: 100\r\n\r\nabc".encode())
+            time.sleep(0.1)
+    assert browser.get("/tickets").status_code == 200
+    time.sleep(0.3)
+    assert "Traceback" not in "".join(server.lines)
+
+
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "idna", "no-such"])
+def test_a_form_in_an_odd_charset_is_refused(served, charset):
+    lab, ticket, server, browser = served
+    body = '--b\r\nContent-Disposition: form-data; name="decision"\r\n\r\napprove_\xe9\r\n--b--\r\n'.encode()
+    given = {"Origin": server.base, "Content-Type": f"multipart/form-data; boundary=b; charset={charset}"}
+    answer = browser.post(f"/tickets/{ticket}/decide", content=body, headers=given)
+    assert 400 <= answer.status_code < 500
+    assert "Traceback" not in "".join(server.lines)
+    assert lab.status(ticket) == "pending"
 
 
 def test_too_much_is_not_read(served):

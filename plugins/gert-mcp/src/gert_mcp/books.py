@@ -182,7 +182,7 @@ class Books:
                 known.problem = first
                 return known
             model = found.runbook.model
-            setting = _says({"extensions": {**model.extensions, **model.meta.extensions}})
+            setting = _says({"extensions": model.extensions, "meta": {"extensions": model.meta.extensions}})
             known.description = _BLANK.sub(" ", model.meta.description or "").strip()[:_DESCRIBED]
             known.inputs = dict(model.meta.inputs)
             known.digest = found.runbook.document.digest
@@ -212,14 +212,18 @@ def not_exposed(name: str) -> UsageError:
 
 
 def _says(document: object) -> Mapping[str, Any]:
-    """Return the setting of a document; one that cannot be understood hides the runbook."""
-    both: dict[str, Any] = {}
+    """Return the setting of a document; of two the stricter counts, and what cannot be understood hides the runbook."""
+    settings: list[Mapping[str, Any]] = []
     for holder in (document, document.get("meta") if isinstance(document, dict) else None):
         extensions = holder.get("extensions") if isinstance(holder, dict) else None
         if isinstance(extensions, dict) and SETTING in extensions:
             given = extensions[SETTING]
-            both |= given if isinstance(given, dict) and set(given) <= {"expose", "opaque"} else {"expose": None}
-    return both
+            known = isinstance(given, dict) and set(given) <= {"expose", "opaque"}
+            settings.append(given if known else {"expose": None})
+    return {
+        "expose": all(one.get("expose", True) is True for one in settings),
+        "opaque": any(one.get("opaque", False) is not False for one in settings),
+    }
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -38,7 +38,13 @@ def serve_http(served: Served) -> int:
     if wanted.token is not None:
         app = _WithToken(app, wanted.token)
     config = uvicorn.Config(
-        app, host=wanted.bind.host, port=wanted.bind.port, log_level="error", access_log=False, proxy_headers=False
+        app,
+        host=wanted.bind.host,
+        port=wanted.bind.port,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        ws="none",
     )
     config.timeout_graceful_shutdown = CLOSING
     listening = _Announced(config, f"http://{wanted.bind.shown}/mcp")

@@ -170,15 +170,23 @@ class Runs:
         raise UsageError("another call with this request_key is being started", hint="call again in a minute")
 
     def _start_once(self, host: Host, name: str, asked: str, start: Callable[[], HostedRun]) -> HostedRun | str:
-        known = host.remembered(name)
-        if isinstance(known, dict) and time.time() - float(str(known.get("at") or 0)) < _DAY:
+        known = _known_call(host.remembered(name))
+        if known is not None and time.time() - known["at"] < _DAY:
             if known.get("asked") != asked:
                 message = "this request_key was used for another call within 24 hours"
                 raise UsageError(message, hint="use a new key for a new run")
-            return str(known["run_id"])
+            return known["run_id"]
         hosted = start()
         host.remember(name, {"run_id": hosted.run_id, "at": time.time(), "asked": asked})
         return hosted
+
+
+def _known_call(found: object) -> dict[str, Any] | None:
+    """Return what was remembered of a call; None for a document that no call has left, which is as good as none."""
+    if not isinstance(found, dict) or not isinstance(found.get("run_id"), str):
+        return None
+    at = found.get("at")
+    return found if isinstance(at, int | float) and not isinstance(at, bool) else None
 
 
 def ended(end: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -75,6 +76,7 @@ def application(site: WebSite, *, lifespan: Callable[[Starlette], AbstractAsyncC
         PageError: seen.problem,
         GertError: seen.problem,
         HTTPException: seen.problem,
+        ClientDisconnect: _gone,
         Exception: seen.problem,
     }
     made = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
@@ -144,6 +146,11 @@ class Endpoints:
             return None
 
 
+async def _gone(_: Request, __: Exception) -> Response:
+    """Answer a request that broke off before its end; nobody reads that, and nothing is wrong here."""
+    return PlainTextResponse("the request broke off\n", status_code=400)
+
+
 async def form_of(request: Request) -> Fields:
     """Return the fields that a form sent; files are none."""
     try:
@@ -151,6 +158,8 @@ async def form_of(request: Request) -> Fields:
             return Fields([(key, value) for key, value in form.multi_items() if isinstance(value, str)])
     except HTTPException as error:
         raise PageError(400, f"The form cannot be read: {error.detail}") from None
+    except (UnicodeError, LookupError):  # of the charset that the form names
+        raise PageError(400, "The form cannot be read: it is not in UTF-8.") from None
 
 
 def _as_page(error: Exception) -> PageError:

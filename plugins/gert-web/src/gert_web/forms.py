@@ -92,7 +92,10 @@ class FormKeys:
         if self._base is not None:
             return origin == self._base
         # The scheme is not known: a proxy may speak https. The name that was asked for counts.
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:  # such as a bracket without its other one
+            return False
         return parts.scheme in ("http", "https") and bool(parts.netloc) and parts.netloc == headers.get("host")
 
     def _made(self, kind: str, person: Visitor) -> str:
