@@ -147,7 +147,7 @@ class Endpoints:
 
 
 async def _gone(_: Request, __: Exception) -> Response:
-    """Answer a request that broke off before its end; nobody reads that, and nothing is wrong here."""
+    """Answer a request that broke off before its end: the client is gone, and nothing is wrong here."""
     return PlainTextResponse("the request broke off\n", status_code=400)
 
 
