@@ -40,7 +40,7 @@ def _steps(value: object) -> object:
 
 def _some_steps(value: object) -> object:
     if isinstance(value, list) and not value:
-        raise PydanticCustomError("missing-field", "it has no steps: write at least one, or remove the field")
+        raise PydanticCustomError("missing-field", "it has no steps: write at least one, or remove what has none")
     return _steps(value)
 
 

@@ -474,7 +474,7 @@ def test_a_node_has_a_name(validate):
 
 
 def test_a_map_where_a_list_belongs_is_put_into_one(validate):
-    text = f"{HEAD}steps:\n  - {{ id: b, type: block, steps: [], finally: {{ id: w, type: wait, for: 1s }} }}\n{END}"
+    text = f"{HEAD}steps:\n  - {{ id: b, type: block, steps: [{{ id: v, type: wait, for: 1s }}], finally: {{ id: w, type: wait, for: 1s }} }}\n{END}"
     assert validate.only(text) == ("wrong-type", "begin each item with `- `, or put `[` and `]` around it")
     assert validate(text.replace("{ id: w, type: wait, for: 1s }", "[{ id: w, type: wait, for: 1s }]")) == []
 

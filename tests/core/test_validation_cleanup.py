@@ -51,7 +51,7 @@ CASES = {
         steps:
           - id: b
             type: block
-            steps: []
+            steps: [{id: one, type: tool, tool: ping, inputs: {host: a}}]
             finally:
               - id: c
                 type: block
@@ -139,7 +139,7 @@ CASES = {
         steps:
           - id: b
             type: block
-            steps: []
+            steps: []  #! missing-field
             on_failure: []  #! missing-field
           - {type: end, outcome: {category: resolved}}
         """,
@@ -148,7 +148,7 @@ CASES = {
           - id: b
             type: block
             cleanup_timeout: 5m  #! not-acted-on
-            steps: []
+            steps: [{id: one, type: tool, tool: ping, inputs: {host: a}}]
           - {type: end, outcome: {category: resolved}}
         """,
     "the name of the failure is reserved": """

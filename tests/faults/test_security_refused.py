@@ -11,7 +11,7 @@ ACT = "{id: act, type: tool, tool: act}"
 GATE = "{id: gate, type: approval, message: m}"
 END = "  - {type: end, outcome: {category: resolved, code: acted}}\n"
 DENIED = HEAD.replace("{name: gate}", "{name: gate, governance: {rules: [{effects: [danger], action: deny}]}}")
-REPLACED = f"  - {{id: gate, type: block, steps: []}}\n  - {ACT}\n"
+REPLACED = f"  - {{id: gate, type: parallel, branches: [{{steps: []}}]}}\n  - {ACT}\n"
 PAIR = "  - {id: b, type: parallel, branches: [{steps: [%s]}, {steps: [%s]}, {steps: [%s]}]}\n"
 
 

@@ -45,7 +45,7 @@ def acted(gert: Gert) -> bool:
 
 EMPTY = f"  - {{id: gate, %s}}\n  - {ACT}\n"
 MOVED = {
-    "it is an empty block now": (f"  - {GATE}\n  - {ACT}\n", EMPTY % "type: block, steps: []"),
+    "it is an empty parallel now": (f"  - {GATE}\n  - {ACT}\n", EMPTY % "type: parallel, branches: [{steps: []}]"),
     "it is asked of no item now": (
         f"  - {GATE}\n  - {ACT}\n",
         EMPTY % "type: approval, message: m, for_each: {over: [], as: it}",
@@ -161,14 +161,14 @@ def test_no_changed_runbook_makes_a_tool_of_a_step_that_was_open_beside_an_appro
 
 
 REPLACED = [
-    "type: block, steps: []",
+    "type: parallel, branches: [{steps: []}]",
     "type: wait, for: 1ms",
     "type: approval, message: m, for_each: {over: [], as: it}",
 ]
 
 
 @pytest.mark.parametrize("rejected", [False, True], ids=["open", "rejected"])
-@pytest.mark.parametrize("other", REPLACED, ids=["a block", "a wait", "a loop"])
+@pytest.mark.parametrize("other", REPLACED, ids=["a parallel", "a wait", "a loop"])
 def test_no_change_that_is_undone_again_stands_for_an_approval(tmp_path, other, rejected):
     gert = project(tmp_path, f"  - {GATE}\n  - {ACT}\n")
     ticket = waiting(gert)

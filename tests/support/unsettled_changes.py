@@ -102,13 +102,13 @@ class Changer:
             del book["finally"]
 
     def delete(self) -> None:
-        """Take a step away, or leave an empty block or a check in its place."""
+        """Take a step away, or leave an empty step or a check in its place."""
         steps, at = self.at()
         name = steps[at]["id"]
         check = {"type": "equals", "value": 1, "expected": 1}
         options: list[list[Step]] = [
             [],
-            [{"id": name, "type": "block", "steps": []}],
+            [{"id": name, "type": "parallel", "branches": [{"steps": []}]}],
             [{"id": name, "type": "assert", "assert": [check]}],
         ]
         steps[at : at + 1] = self.chance.pick(options)

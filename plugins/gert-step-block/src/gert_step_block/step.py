@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gert_core.api import CLEANUP_TIMEOUT, Block, BlockStatus, Completed, Finding, Severity
 from gert_core.kit.durations import Duration  # noqa: TC001 - pydantic reads it
-from gert_core.kit.models import SomeSteps, StepModel, Steps
+from gert_core.kit.models import SomeSteps, StepModel
 
 if TYPE_CHECKING:
     from gert_core.api import StepContext
@@ -22,7 +22,7 @@ _FAILED: Final = (BlockStatus.FAILED, BlockStatus.ERROR)
 class BlockStep(StepModel):
     """Several steps, with cleanup."""
 
-    steps: Steps = Field(description="The steps, in order.")
+    steps: SomeSteps = Field(description="The steps, in order.")
     on_failure: SomeSteps | None = Field(
         default=None, description="Steps to run when one of `steps` fails; if they succeed, the failure is handled."
     )
