@@ -67,6 +67,11 @@ def test_every_circle_is_reported_beside_unknown_nodes(runner: GertRunner) -> No
     ("before", "after", "finding"),
     [
         ("[first], steps: [ { id: b", "[frist], steps: [ { id: b", ("dag-unknown-node", 10, "did you mean `first`?")),
+        (
+            "[first], steps: [ { id: b",
+            "[lft], steps: [ { id: b",
+            ("dag-unknown-node", 10, "the nodes are last, right, first"),
+        ),
         ("name: first, steps", "name: first, depends_on: [last], steps", ("dag-cycle", None, None)),
         ("name: first, steps", "name: first, depends_on: [first], steps", ("dag-cycle", 12, None)),
         ("name: right", "name: left", ("name-collision", 11, "give one of them another name")),

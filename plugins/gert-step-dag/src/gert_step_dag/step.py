@@ -54,13 +54,15 @@ def check(step: DagStep) -> list[Finding]:
             )
         for place, wanted in enumerate(node.depends_on):
             if wanted not in names:
-                near = nearest(wanted, names)
+                others = [name for name in dict.fromkeys(names) if name != node.name]
+                near, known = nearest(wanted, others), ", ".join(others)
+                hint = f"the nodes are {known}" if others else "remove it: there is no other node"
                 found.append(
                     Finding(
                         rule="dag-unknown-node",
                         message=f"`{node.name}` depends on the node `{wanted}`, which does not exist",
                         path=("nodes", index, "depends_on", place),
-                        hint=f"did you mean `{near}`?" if near else f"the nodes are {', '.join(dict.fromkeys(names))}",
+                        hint=f"did you mean `{near}`?" if near else hint,
                     )
                 )
     before: dict[str, list[str]] = {}
