@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Path as Place
     from gert_core.plugin.registry import Registry
 
+_ALSO_CALLED: Final = {"rescue": "on_failure", "always": "finally"}
+"""Words of other tools for fields of a runbook, for hints."""
 _ROUNDS: Final = 5
 """How often a head is validated again after invalid parts were removed."""
 
@@ -172,7 +174,7 @@ def _model(
         except ValidationError as error:
             found = model_errors(error, value)
         if gaps is None:
-            diagnostics += to_diagnostics(document, found, model=RunbookModel)
+            diagnostics += to_diagnostics(document, found, model=RunbookModel, also_called=_ALSO_CALLED)
         if len(found) > MAX_ERRORS:
             return None, gaps
         # Checks of whole models only run once the unknown fields are gone, so it is validated again.

@@ -548,3 +548,10 @@ def test_only_a_similar_name_of_a_runbook_is_suggested(validate, written, meant)
     assert hint == (
         f"did you mean `{meant}`?" if meant else "the path starts at the directory of the file that it is written in"
     )
+
+
+@pytest.mark.parametrize(("word", "field"), [("rescue", "on_failure"), ("always", "finally")])
+def test_cleanup_of_a_runbook_in_words_of_other_tools_gets_its_own(validate, word, field):
+    text = f"{HEAD}steps:\n  - {{ id: v, type: wait, for: 1s }}\n{END}{word}:\n  - {{ id: w, type: wait, for: 1s }}\n"
+    assert validate.only(text) == ("unknown-field", f"write it as `{field}`")
+    assert validate(text.replace(word, field)) == []
