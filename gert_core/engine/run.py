@@ -218,11 +218,10 @@ class Run:
 
     @property
     def documents(self) -> str:
-        """The digest of everything that is drift when it changes, but for the policies: an approval is bound to it."""
+        """The digest of the documents, to which an approval is bound."""
         top = self.top
         if not top._documents:
-            found = canonical({**top.facts.digests, "policy_plugins": list(top.facts.policies.plugins)})
-            top._documents = f"sha256:{hashlib.sha256(found).hexdigest()}"
+            top._documents = documents_digest(top.facts.digests, top.facts.policies)
         return top._documents
 
     def reach(self, outcome: Outcome) -> None:
@@ -293,6 +292,12 @@ def default_actor(environ: Mapping[str, str]) -> str:
 def os_user() -> str:
     """Return the operating system's name of the user of this process, which no variable can change."""
     return account_name(os.getuid())
+
+
+def documents_digest(digests: Mapping[str, object], policies: Policies) -> str:
+    """Return the digest of everything that is drift when it changes, but for the policies, which have their own."""
+    found = canonical({**digests, "policy_plugins": list(policies.plugins)})
+    return f"sha256:{hashlib.sha256(found).hexdigest()}"
 
 
 __all__ = ["Run", "RunFacts", "RunServices", "default_actor", "os_user", "run_variables"]

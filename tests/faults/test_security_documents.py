@@ -180,3 +180,48 @@ def test_a_ticket_of_an_earlier_version_is_good_while_nothing_changed(gert, chan
     said = resume(gert, "--on-drift", "allow")
     expected = ("completed", ["one"]) if changes == "none" else ("approval_pending", [])
     assert (said["status"], acted(gert)) == expected
+
+
+FAILING = '#!/bin/sh\necho "$1" >> acted\nexit 3\n'
+RETRIED = ("--retry-failed", "--yes", "--reconcile", "act=redo", "--on-drift", "allow")
+
+
+def passed(gert, steps: str) -> str:
+    """Approve a gate, and let the step behind it fail."""
+    (gert.root / "act").write_text(FAILING)
+    gert.write(
+        book=book(steps), tool_act=tool("act").replace("writes: [production]", "writes: [production], idempotent: true")
+    )
+    ticket = start(gert)
+    approve(gert, ticket)
+    assert (resume(gert)["status"], acted(gert)) == ("failed", ["one"])
+    (gert.root / "act").write_text(FAILING.replace("exit 3", "exit 0"))
+    return ticket
+
+
+@pytest.mark.parametrize(
+    "steps", [GATE + ACT, "  - id: all\n    type: block\n    steps:\n    " + GATE.strip() + "\n" + ACT]
+)
+def test_an_approval_that_was_passed_is_asked_for_again_for_other_documents(gert, steps):
+    first = passed(gert, steps)
+    gert.write(tool_act=EVIL.replace("writes: [production]", "writes: [production], idempotent: true"))
+    waiting = resume(gert, "--retry-failed", "--on-drift", "allow")
+    assert (waiting["status"], acted(gert)) == ("approval_pending", ["one"]), waiting
+    (ticket,) = [one["ticket_id"] for one in waiting["pending"]]
+    assert ticket != first
+    assert resume(gert, "--on-drift", "allow")["status"] == "approval_pending"
+    approve(gert, ticket)
+    done = resume(gert, "--on-drift", "allow")
+    assert (done["status"], acted(gert)) == ("completed", ["one", "evil"]), done
+
+
+def test_an_approval_that_was_passed_is_not_asked_for_again_for_the_same_documents(gert):
+    passed(gert, GATE + ACT)
+    assert (resume(gert, "--retry-failed")["status"], acted(gert)) == ("completed", ["one", "one"])
+
+
+def test_an_approval_that_was_passed_is_not_taken_out_of_the_runbook(gert):
+    passed(gert, GATE + ACT)
+    gert.write(book=book(ACT))
+    refused = resume(gert, "--retry-failed", "--on-drift", "allow")
+    assert (refused["error"]["kind"], acted(gert)) == ("drift", ["one"])

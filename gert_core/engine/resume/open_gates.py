@@ -91,7 +91,7 @@ class OpenGates:
         if not leaf:
             self.refuse_replaced(key)
         if self.changed and leaf:
-            opened = key in self._leaves and key in self._found
+            opened = (key in self._leaves and key in self._found) or self._asks_again(execution)
         else:
             opened = key in state.steps or key in state.void
         if opened:
@@ -105,6 +105,13 @@ class OpenGates:
                 raise self._refusal(f"step {key} would run without the approval of step {gate}, which {what}")
             beside = True
         return beside and self.changed
+
+    def _asks_again(self, execution: StepExecution) -> bool:
+        """Return whether a step only asks once more for an approval that it was given for other documents."""
+        compiled = execution.compiled
+        return (
+            compiled.gated and not compiled.contract.writing and execution.key in execution.services.journal.state.void
+        )
 
     def refuse_replaced(self, key: str) -> None:
         """Raise ``RunError`` for blocks or items in a changed runbook where an approval was asked for."""

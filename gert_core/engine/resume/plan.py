@@ -10,12 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
+from gert_core.documents.generated import document_digests
 from gert_core.engine.resume.drift import changes, floor_changed, refuse, same_policies
+from gert_core.engine.resume.passed_gates import stale_gates
 from gert_core.engine.resume.reconcile import kept_results, refuse_strangers, stated_results
 from gert_core.engine.resume.retry import around, keys_to_retry, risky_keys
 from gert_core.engine.resume.survivors import wait_for_survivors
 from gert_core.engine.resume.trust import refuse_forged
-from gert_core.engine.run import os_user
+from gert_core.engine.run import documents_digest, os_user
 from gert_core.governance.sources import recorded_answers
 from gert_core.runs.result import RunResult
 
@@ -128,6 +130,10 @@ def plan(
     except RunError as error:
         raise _with_output(error, resume, [record.key for record in unknown]) from None
     void += [key for key in _approved_again(resume) if key not in void]
+    if drift and not abort:
+        digests = document_digests(runbook, None if documents is None else documents.policy_digests())
+        stale = stale_gates(run.recorded, runbook, documents_digest(digests, policies))
+        void += [key for one in stale for key in (one, *around(one)) if key not in void and key in state.steps]
     return Resumption(
         actor=actor,
         os_user=os_user(),
