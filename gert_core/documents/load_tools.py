@@ -213,6 +213,8 @@ def _without_idle(loaded: LoadedTool, used: set[str | None]) -> LoadedTool:
         else item
         for item in loaded.diagnostics
     ]
+    if not valid and not any(item.severity is Severity.ERROR for item in findings):
+        return loaded  # no action is left
     tool = ToolModel.model_validate(kept) if valid else loaded.tool
     return LoadedTool(document=loaded.document, diagnostics=findings, tool=tool)
 
