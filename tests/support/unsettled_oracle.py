@@ -115,7 +115,7 @@ class Oracle:
 
     def _serve(self, key: str, effect: dict[str, Any], process: Process, told: str) -> None:
         """Find the answer that approved exactly this, and use it."""
-        why, tool = [], effect["tool"]
+        why = []
         for ticket, (shown, asked) in self.life.tickets.items():
             if shown["step_key"] != key or ticket not in process.approved:
                 continue
@@ -123,7 +123,7 @@ class Oracle:
                 shown["inputs"] == effect["inputs"]
                 and shown["command"]["method"] == effect["method"]
                 and shown["shown"]["command"][0] == effect["tool"]
-                and _bound(self.life.processes[asked].documents, key, tool) == _bound(process.documents, key, tool)
+                and self.life.processes[asked].documents == process.documents  # all of them, wherever they are used
             )
             died = any(one.killed for one in self.life.processes) and effect["tool"] == "gentle"
             if same and (died or not self.used.get(ticket)):
@@ -131,15 +131,6 @@ class Oracle:
                 return
             why.append(f"{ticket}: {'used' if same else 'for something else'}")
         raise AssertionError(f"{told} without an approval: {why}")
-
-
-def _bound(documents: Documents, key: str, tool: str) -> list[Any]:
-    """What an approval of a step is bound to beside the request: runbook, policies, its tool, the runbook it is in."""
-    segments = key.split("/")
-    around = [find(documents, "/".join(segments[:at])) for at in range(1, len(segments))]
-    files = [step["runbook"] for step in around if step is not None and step["type"] == "runbook"]
-    names = [BOOK, POLICY, *files, f"tools/{tool}.tool.yaml"]
-    return [documents[name] for name in names]
 
 
 def decision(documents: Documents, tool: str) -> str:
