@@ -28,6 +28,9 @@ _BESIDE: Final = 22
 NARROWEST: Final = 8
 """The least columns on which a request can be shown so that no value begins a line."""
 _USUAL: Final = 80
+GRAVE: Final = frozenset({"high", "critical"})
+"""The risks at which a reflex must not approve: people are asked twice, or type the id of the step."""
+_REFLEXES: Final = frozenset({"y", "yes", "n", "no"})
 _SHOWN: Final = ("program", "connect", "method", "config", "stdin", "env", "cwd")
 
 
@@ -99,6 +102,16 @@ def name_of(request: ApprovalRequest) -> str:
     return escape(readable_key(request.step_key))
 
 
+def approving_word(request: ApprovalRequest) -> str:
+    """Return what a person types at a terminal to approve what is of high or critical risk; "" for any other risk.
+
+    It is the id of the step, but never a word that is typed without thinking.
+    """
+    if request.risk_level not in GRAVE:
+        return ""
+    return f"approve-{request.step_id}" if request.step_id.casefold() in _REFLEXES else request.step_id
+
+
 def command_of(request: ApprovalRequest) -> str:
     """Return what the step would start or call, on one line, with what its transport is told besides."""
     started = request.document.get("command") or {}
@@ -166,4 +179,4 @@ class _Frame:
         return [part for line in lines for part in wrap(escape(line), self._width)]
 
 
-__all__ = ["LINES", "NARROWEST", "command_of", "describe", "name_of", "width"]
+__all__ = ["GRAVE", "LINES", "NARROWEST", "approving_word", "command_of", "describe", "name_of", "width"]

@@ -9,7 +9,7 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.kit.approval_screen import command_of, name_of
+from gert_core.kit.approval_screen import GRAVE, command_of, name_of
 from gert_core.kit.escaping import escape
 from gert_core.kit.excerpts import shorten
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from gert_core.api.approvals import ApprovalRequest
 
-GRAVE: Final = frozenset({"high", "critical"})
-"""The risks at which people are asked twice."""
 _VALUE: Final = 300
 _LISTED: Final = 20
 

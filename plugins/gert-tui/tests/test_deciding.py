@@ -144,6 +144,8 @@ def test_forms_say_which_request_they_decide(lab, size):
         await seen.press(*["backspace"] * 4)
         await seen.type("alice")
         await seen.press("enter", "enter")
+        await seen.type("restart")
+        await seen.press("enter")
         await seen.until("Are you sure?", "Yes, approve restart")
         told = " ".join(row.strip("┃ ") for row in seen.rows)
         assert all(one in told for one in (ticket.ticket_id, run.run_id, "requested by olga", "command: change"))

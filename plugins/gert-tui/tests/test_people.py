@@ -125,6 +125,8 @@ def test_a_critical_step_asks_twice(lab):
         await seen.press(*["backspace"] * 4)
         await seen.type("alice")
         await seen.press("enter", "enter")
+        await seen.type("drop")
+        await seen.press("enter")
         await seen.until("Are you sure?", "critical")
         await seen.press("enter")  # the first choice is No
         await seen.until("Approvals: 1")
@@ -134,6 +136,8 @@ def test_a_critical_step_asks_twice(lab):
         await seen.press(*["backspace"] * 4)
         await seen.type("alice")
         await seen.press("enter", "enter")
+        await seen.type("drop")
+        await seen.press("enter")
         await seen.until("Are you sure?")
         await seen.press("down", "enter")
         await seen.until("Nothing waits for approval.")
@@ -141,6 +145,67 @@ def test_a_critical_step_asks_twice(lab):
         await seen.until("✓ drop")
 
     on_tui(lab, "book.yaml", script=script)
+
+
+@pytest.mark.parametrize(
+    ("effects", "risk", "step", "word"),
+    [
+        ("writes: [service]", "critical", "drop", "drop"),
+        ("writes: [service], deterministic: true", "high", "y", "approve-y"),
+    ],
+)
+def test_what_is_of_high_risk_is_approved_by_typing_the_id_of_the_step(lab, effects, risk, step, word):
+    lab.policy(APPROVE)
+    lab.tool("drop", '["change", "{{ .what }}"]', contract=takes("what", effects))
+    lab.book(f'- {{ id: "{step}", type: tool, tool: drop, inputs: {{ what: "all" }} }}', tools="drop")
+
+    async def script(seen):
+        await seen.until("needs approval")
+        await seen.press("a")
+        await seen.until("Approvals: 1", risk)
+        await seen.press("y")
+        await seen.until(f"Approve step {step} of book", f"Type {word} to approve")
+        assert seen.app.screen.query_one("#field-word").value == ""
+        await seen.press(*["backspace"] * 4)
+        await seen.type("alice")
+        await seen.press("enter", "enter", "enter")
+        await seen.until(f"type {word}: this step is of {risk} risk")
+        for wrong in ("y", "yes", word.upper()):
+            await seen.type(wrong)
+            await seen.press("enter")
+            await seen.press(*["backspace"] * len(wrong))
+            assert f"Approve step {step} of book" in seen.text
+        assert not events(lab, "approval_response")
+        await seen.type(word)
+        await seen.press("enter")
+        if risk == "critical":
+            await seen.until("Are you sure?")
+            await seen.press("down", "enter")
+        await seen.until("Nothing waits for approval.")
+        await seen.press("escape")
+        await seen.until(f"✓ {step}")
+
+    on_tui(lab, "book.yaml", script=script)
+    (answer,) = events(lab, "approval_response")
+    assert (answer["data"]["approved"], answer["data"]["approver_id"]) == (True, "alice")
+
+
+def test_rejecting_what_is_of_high_risk_takes_no_id_of_the_step(lab):
+    lab.policy(APPROVE)
+    lab.book('- { id: drop, type: tool, tool: drop, inputs: { what: "all" } }', tools="drop")
+
+    async def script(seen):
+        await seen.until("needs approval")
+        await seen.press("a")
+        await seen.until("Approvals: 1", "critical")
+        await seen.press("x")
+        await seen.until("Reject step drop of book")
+        assert not seen.app.screen.query("#field-word")
+        await seen.press("enter", "enter")
+        await seen.until("Nothing waits for approval.")
+
+    on_tui(lab, "book.yaml", script=script)
+    assert not lab.path("changed").exists()
 
 
 def test_an_approval_of_another_process_lets_the_run_on_the_screen_go_on(lab):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import WRONG_ANSWERS, Answer, ApprovalResponse, ApprovalTicket
-from gert_core.kit.approval_screen import NARROWEST, describe, name_of, width
+from gert_core.kit.approval_screen import NARROWEST, approving_word, describe, name_of, width
 from gert_core.kit.escaping import cut, escape
 
 if TYPE_CHECKING:
@@ -20,10 +20,7 @@ _REST: Final = r"(?:\s+((?i:(?:agent|group):[^\s:]*)|[^\s:]+))?\s*(?::\s*(.*?))?
 """The approver, whose id may be that of an agent (``agent:NAME``, which is not a person called ``agent``), and why."""
 _YES: Final = r"y|yes"
 _NO: Final = r"n|no"
-_BY_NAME: Final = frozenset({"high", "critical"})
-"""The risks at which a reflex must not approve."""
 _UNSIGNED: Final = "required; a line typed here is not signed (use the inbox and `gert approve`)"
-_REFLEXES: Final = frozenset({"y", "yes", "n", "no"})
 _AROUND: Final = len("Approve ? ")
 _NAME: Final = 40
 """Columns of a step's name in a question; the whole name is in the request."""
@@ -55,7 +52,7 @@ class StdinSession:
                 return None
             given = self._answers.get(ticket.ticket_id, 0)
             terminal: bool = getattr(console, "terminal", False)  # a console of before there was the attribute has none
-            word = _word(request.step_id) if terminal and request.risk_level in _BY_NAME else ""
+            word = approving_word(request) if terminal else ""
             grammar, columns = f"{escape(word) or 'y'}|n [approver-id][: reason]", width()
             if terminal and columns < NARROWEST:
                 console.say(f"A terminal of {columns} columns cannot show the request: it needs {NARROWEST}.")
@@ -99,11 +96,6 @@ class StdinSession:
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""
-
-
-def _word(step_id: str) -> str:
-    """Return what approves a step of high risk: its id, but never a word that is typed without thinking."""
-    return f"approve-{step_id}" if step_id.casefold() in _REFLEXES else step_id
 
 
 def _parse(line: str, word: str) -> tuple[bool, str, str] | None:

@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from gert_core.api import GertError
 from gert_core.hosting.inputs import as_text
-from gert_core.kit.approval_screen import command_of, describe, name_of
+from gert_core.kit.approval_screen import GRAVE, approving_word, command_of, describe, name_of
 from gert_core.kit.display import readable_time
 from gert_tui.screens.base import GertScreen
 from gert_tui.screens.dialogs import Choose, Fill
@@ -51,7 +51,7 @@ class _Tickets(RowsView):
     def parts(self, number: int) -> list[tuple[str, str]]:
         """Return a ticket: risk, step, runbook, since when."""
         request, spell = self.tickets[number].request, self.look.spell
-        risky = request.risk_level in ("high", "critical")
+        risky = request.risk_level in GRAVE
         return [
             (f"{self.look.icon('waiting')} ", "bold yellow"),
             (f"{spell(request.risk_level):<9} ", "bold red" if risky else ""),
@@ -69,7 +69,7 @@ class ApprovalsScreen(GertScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "decide(True)", "approve; id and reason are asked, a critical step twice"),
+        Binding("y", "decide(True)", "approve; id and reason are asked, at high risk the step's id too"),
         Binding("x", "decide(False)", "reject; id and reason are asked"),
         Binding("enter", "open", "open the run"),
         Binding("q", "back", "back"),
@@ -166,7 +166,7 @@ class ApprovalsScreen(GertScreen):
             self.gert.open_run(ticket.request.run_id)
 
     def action_decide(self, approved: bool) -> None:
-        """Ask who decides and why; for a critical step ask once more; then decide."""
+        """Ask who decides and why, at high risk also for the id of the step, at critical once more; then decide."""
         ticket = self.query_one(_Tickets).selected
         if ticket is None:
             some = self.query_one(_Tickets).tickets
@@ -176,6 +176,15 @@ class ApprovalsScreen(GertScreen):
         word = "Approve" if approved else "Reject"
         told = _facts(request)
         fields = [("who", "Your id", self.gert.host.actor), ("why", "Reason", "")]
+        typed = approving_word(request) if approved else ""
+        if typed:  # nothing is filled in: Enter alone must not approve it
+            fields.append(("word", f"Type {typed} to approve", ""))
+
+        def wrong(found: dict[str, str]) -> str:
+            if not found["who"].strip():
+                return "say who you are"
+            right = not typed or found["word"].strip() == typed
+            return "" if right else f"type {typed}: this step is of {request.risk_level} risk"
 
         def filled(found: dict[str, str] | None) -> None:
             if found is None:
@@ -186,8 +195,7 @@ class ApprovalsScreen(GertScreen):
                 self._decide(ticket, approved, found)
 
         title = f"{word} step {name_of(request)} of {request.runbook_name} (ticket {request.ticket_id})"
-        check = _needs_id
-        self.app.push_screen(Fill(title, told, fields, button=word, check=check), filled)
+        self.app.push_screen(Fill(title, told, fields, button=word, check=wrong), filled)
 
     def _once_more(self, ticket: TicketView, found: dict[str, str]) -> None:
         def chosen(number: int | None) -> None:
@@ -232,10 +240,6 @@ def _facts(request: ApprovalRequest) -> list[str]:
 
 def _short(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ... ({len(line) - _LONGEST} more characters)"
-
-
-def _needs_id(found: dict[str, str]) -> str:
-    return "" if found["who"].strip() else "say who you are"
 
 
 def _around(ticket: TicketView) -> list[str]:
