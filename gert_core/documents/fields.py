@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 NAME_PATTERN: Final = "^[A-Za-z_][A-Za-z0-9_-]*$"
+OUTPUT_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
 TAG_PATTERN: Final = "^[a-z0-9][a-z0-9_.:/-]*$"
 
 
@@ -144,6 +145,7 @@ Category = Annotated[str, ClosedChoice("outcome-category", "resolved", "escalate
 __all__ = [
     "DURATION_PATTERN",
     "NAME_PATTERN",
+    "OUTPUT_PATTERN",
     "TAG_PATTERN",
     "Category",
     "ClosedChoice",

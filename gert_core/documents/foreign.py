@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.documents.fields import NAME_PATTERN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gert_core.api import StepType
 
@@ -31,9 +31,12 @@ _IN_DOCUMENTS: Final = {
     **dict.fromkeys(("command", "cmd", "args"), "argv"),
     **dict.fromkeys(("workdir", "working_dir", "working_directory", "chdir"), "cwd"),
     **dict.fromkeys(("environment", "envs"), "env"),
+    **dict.fromkeys(("in", "items"), "over"),
+    **dict.fromkeys(("item", "var", "loop_var"), "as"),
     "vars": "constants",
 }
 """Fields of inputs, tools and heads, by what other tools call them."""
+_IN_SECRETS: Final = dict.fromkeys(("name", "key", "var", "variable"), "env")
 _STEPS: Final = "steps"
 """The field of a step that holds others."""
 _ATTEMPTS: Final = 3
@@ -72,8 +75,10 @@ def elsewhere(name: str, fields: Iterable[str], owners: Mapping[str, Iterable[st
     return f"remove it, or add a step of type {' or '.join(f'`{owner}`' for owner in owners)} that has it"
 
 
-def document_word(name: str) -> str:
-    """Return what a field of other tools is called in documents, outside of steps; empty when nothing is known."""
+def document_word(name: str, above: Sequence[str | int]) -> str:
+    """Return what a field of other tools is called below a path, outside of steps; empty when nothing is known."""
+    if "secrets" in above[-2:] and name in _IN_SECRETS:
+        return _IN_SECRETS[name]
     return _IN_DOCUMENTS.get(name, "")
 
 

@@ -7,13 +7,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
-from gert_core.documents.fields import NAME_PATTERN, TAG_PATTERN
-from gert_core.documents.model_fields import about_field, fields_at, named_by, required_at
+from gert_core.documents.fields import NAME_PATTERN, OUTPUT_PATTERN, TAG_PATTERN
+from gert_core.documents.model_fields import about_field, example_of, fields_at, named_by, required_at, required_beside
 from gert_core.documents.model_hints import (
     KINDS,
     MODELS,
     choice_hint,
     field_hint,
+    map_at,
     map_hint,
     missing_hint,
     tag_hint,
@@ -32,6 +33,7 @@ _STRUCTURE: Final = frozenset({"missing-field", "unknown-field", "wrong-type"})
 MAX_ERRORS: Final = 200
 """The number of errors reported for one model."""
 
+_EMPTY: Final = frozenset({"too_short", "string_too_short"})
 _SIMPLE_KEY: Final = r"[A-Za-z0-9_-]+"
 
 
@@ -194,7 +196,11 @@ def _diagnostic(
     if item.type == "missing":
         rule, message = "missing-field", f"{name} is missing"
         hint = missing_hint(
-            document.value, path, known=fields_at(model, item.path), about=about_field(model, item.path)
+            document.value,
+            path,
+            known=fields_at(model, item.path),
+            about=about_field(model, item.path),
+            example=example_of(model, item.path),
         )
     elif item.type == "extra_forbidden":
         rule, key = "unknown-field", True
@@ -206,8 +212,11 @@ def _diagnostic(
         wanted = item.context.get("kinds") or [item.type]
         kinds = [KINDS[kind] for kind in wanted]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
+        from gert_core.documents.shape_hints import respelled  # only mistakes need it
+
         name_field = named_by(model, item.path)
-        hint = type_hint(kinds, item.value, name=str(path[-1]) if path else "", named_by=name_field)
+        hint = respelled(document.value, path)
+        hint = hint or type_hint(kinds, item.value, name=str(path[-1]) if path else "", named_by=name_field)
         if hint is None and not MODELS.isdisjoint(wanted):
             hint = map_hint(item.value, required=required_at(model, item.path))
     elif item.type == "string_pattern_mismatch" and item.context.get("pattern") == TAG_PATTERN:
@@ -218,8 +227,23 @@ def _diagnostic(
         phase = 1 if rule in _STRUCTURE else 2
     else:
         phase, message = 2, f"{name} {_invalid_value(item)}"
-        hint = choice_hint(item.value, item.context["expected"]) if item.type == "literal_error" else None
+        hint = _value_hint(document, item, path, model)
     return diagnose(document, path, rule=rule, message=message, phase=phase, hint=hint, key=key)
+
+
+def _value_hint(document: Document, item: ModelError, path: Path, model: type[BaseModel] | None) -> str | None:
+    """Return what to write instead of a value that has the right type only."""
+    from gert_core.documents.shape_hints import bound_hint, empty_hint, respelled  # only mistakes need it
+
+    name = path[-1] if path else ""
+    if item.type == "literal_error":
+        return choice_hint(item.value, item.context["expected"], beside=map_at(document.value, path[:-1]))
+    if item.type == "string_pattern_mismatch":
+        return respelled(document.value, path)
+    if item.type in _EMPTY and isinstance(name, str):
+        required = name in required_beside(model, item.path)
+        return empty_hint(item.value, required=required, about=about_field(model, item.path))
+    return bound_hint(name, item.context)
 
 
 def _name(path: Path) -> str:
@@ -234,7 +258,9 @@ def _invalid_value(item: ModelError) -> str:
         return f"should be {context['expected']}, not {_describe(item.value)}"
     if item.type == "string_pattern_mismatch" and context.get("pattern") == NAME_PATTERN:
         return "should be a name: letters, digits, `_` and `-`, no digit first"
-    if item.type in ("too_short", "string_too_short"):
+    if item.type == "string_pattern_mismatch" and context.get("pattern") == OUTPUT_PATTERN:
+        return f"should be the name of an output, or a path into one, not {_describe(item.value)}"
+    if item.type in _EMPTY:
         return "must not be empty"
     text = item.message.removeprefix("Input ").removeprefix("String ")
     return text if item.type in ("regex_syntax", "duplicate_field") else f"{text}, not {_describe(item.value)}"

@@ -25,6 +25,12 @@ def required_at(model: type[BaseModel] | None, path: Path) -> list[str]:
     return [field.alias or name for name, field in first.items() if field.is_required()]
 
 
+def required_beside(model: type[BaseModel] | None, path: Path) -> list[str]:
+    """Return the names of the fields that the map must have in which the last part of ``path`` is a field."""
+    fields = (one for owner in _owners(model, path) for one in owner.model_fields.items())
+    return [field.alias or name for name, field in fields if field.is_required()]
+
+
 def named_by(model: type[BaseModel] | None, path: Path) -> str | None:
     """Return the field that names the maps of a list at ``path``, empty if none does; None for a list of values."""
     if any(STEPS in _metadata(owner, part) for owner in _owners(model, path) for part in path[-1:]):
@@ -42,6 +48,13 @@ def about_field(model: type[BaseModel] | None, path: Path) -> str | None:
         if path and (field.alias or name) == path[-1]
     }
     return found.pop() if len(found) == 1 else None
+
+
+def example_of(model: type[BaseModel] | None, path: Path) -> object:
+    """Return a value that a field may have, where its model names one."""
+    fields = (one for owner in _owners(model, path) for one in owner.model_fields.items())
+    found = (field.examples for name, field in fields if path and (field.alias or name) == path[-1])
+    return next((examples[0] for examples in found if examples), None)
 
 
 def _below(model: type[BaseModel] | None, path: Path) -> list[type[BaseModel]]:
@@ -87,4 +100,4 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
     return [m for argument in inside for m in _models_in(argument)]
 
 
-__all__ = ["about_field", "fields_at", "named_by", "required_at"]
+__all__ = ["about_field", "example_of", "fields_at", "named_by", "required_at", "required_beside"]

@@ -39,6 +39,7 @@ _RETRY: Final = "retry"
 _CLOSE: Final = 0.6
 _SAME: Final = 0.85
 _LONGEST_COMMAND: Final = 400
+_CHOICES: Final = ("enum", "choice", "select")
 _TYPES: Final = {
     **dict.fromkeys(("str", "text"), "string"),
     **dict.fromkeys(("integer", "long"), "int"),
@@ -46,6 +47,7 @@ _TYPES: Final = {
     "boolean": "bool",
     **dict.fromkeys(("array", "tuple", "stringlist"), "list"),
     **dict.fromkeys(("dict", "map", "mapping", "stringmap"), "object"),
+    **dict.fromkeys(_CHOICES, "string"),
 }
 """Types of values, by what other tools call them."""
 _BOOLEANS: Final = {
@@ -83,6 +85,8 @@ def type_hint(kinds: list[str], value: object, *, name: str, named_by: str | Non
             return f"write {_BOOLEANS[word]}"
         if KINDS["int_type"] in kinds and word.lstrip("-").isdecimal():
             return f"write {word} without quotes"
+        if kinds == [KINDS["int_type"]] and word.startswith("{{"):
+            return f"write a number, such as `{name}: 3`: no template is filled in here"
         if KINDS["list_type"] in kinds and name == _ARGV:
             return _argv_hint(value)
         if KINDS["list_type"] in kinds and len(value) <= LONGEST_NAME:
@@ -118,14 +122,23 @@ def map_hint(value: object, *, required: list[str]) -> str | None:
     return "write a map: {" + ", ".join(f"{name}: {value if plain else '...'}" for name in required) + "}"
 
 
-def choice_hint(value: object, expected: str) -> str | None:
-    """Return which of the expected words was probably meant."""
+def choice_hint(value: object, expected: str, *, beside: Mapping[str, Any]) -> str | None:
+    """Return which of the expected words was probably meant; ``beside`` are the fields beside the value."""
     words = re.findall(r"'([^']*)'", expected)
     if not isinstance(value, str) or len(value) > LONGEST_NAME:
         return None
     word = value.strip().lower()
     right = next((one for one in (word, _TYPES.get(word)) if one in words), None) or meant(value, words)
+    if word in _CHOICES and right == "string":
+        right = _type_of_choices(beside) or right
     return f"write `{right}`" if right else None
+
+
+def _type_of_choices(beside: Mapping[str, Any]) -> str | None:
+    """Return the type of the values that a list beside it allows; None for texts."""
+    allowed = next((one for one in beside.values() if isinstance(one, list) and one), [])
+    kinds = {type(one) for one in allowed}
+    return {bool: "bool", int: "int", float: "float"}.get(kinds.pop()) if len(kinds) == 1 else None
 
 
 def _argv_hint(command: str) -> str:
@@ -148,10 +161,10 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], w
     name = str(last)
     if above and name in top and name not in document:
         return f"move `{name}` out of `{above[-1]}`, to the top of the document"
-    written = _map_at(document, above)
+    written = map_at(document, above)
     if name in known and (others := [str(one) for one in written if one != name]):
         return f"remove it: it does not go with `{others[0]}`"
-    if (other := (words.get(name) or document_word(name)).rpartition(".")[2]) in known:
+    if (other := (words.get(name) or document_word(name, above)).rpartition(".")[2]) in known:
         return f"remove it: `{other}` is there already" if other in written else f"write it as `{other}`"
     if above and above[-1] == _RETRY:
         from gert_core.documents.foreign import foreign_retry  # only mistakes need it
@@ -161,14 +174,17 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], w
     return suggest_field(name, known, written=written) or _listing(known)
 
 
-def missing_hint(document: Any, path: Path, *, known: Iterable[str], about: str | None) -> str:
+def missing_hint(document: Any, path: Path, *, known: Iterable[str], about: str | None, example: object = None) -> str:
     """Return what to do about a missing field: rename the one that is probably it, or add it."""
+    from gert_core.documents.foreign import document_word  # only mistakes need it
+
     *above, last = path
     name, fields = str(last), set(known)
-    others = [str(one) for one in _map_at(document, above) if one not in fields]
-    if near := next((one for one in others if meant(one, [name])), None):
+    others = [str(one) for one in map_at(document, above) if one not in fields]
+    if near := next((one for one in others if document_word(one, above) == name or meant(one, [name])), None):
         return f"rename `{near}` to `{name}`"
-    return f"add `{name}`" + (f": {about[:1].lower()}{about[1:].rstrip('.')}" if about else "")
+    field = name if example is None else f"{name}: {example}"
+    return f"add `{field}`" + (f": {about[:1].lower()}{about[1:].rstrip('.')}" if about else "")
 
 
 def suggest_field(name: str, known: Iterable[str], *, written: Container[str]) -> str | None:
@@ -179,7 +195,7 @@ def suggest_field(name: str, known: Iterable[str], *, written: Container[str]) -
     return f"remove it: `{near}` is there already" if near in written else f"did you mean `{near}`?"
 
 
-def _map_at(value: Any, path: Sequence[str | int]) -> Any:
+def map_at(value: Any, path: Sequence[str | int]) -> Any:
     """Return the map at a path; an empty one when the document has no such map."""
     for part in path:
         try:
@@ -205,6 +221,7 @@ __all__ = [
     "MODELS",
     "choice_hint",
     "field_hint",
+    "map_at",
     "map_hint",
     "meant",
     "missing_hint",

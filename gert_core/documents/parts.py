@@ -70,7 +70,7 @@ class ForEachModel(Model):
         json_schema_extra={"not": {"required": ["until", "parallel"], "properties": {"parallel": {"const": True}}}}
     )
 
-    as_: LoopName = Field(alias="as", description="The variable that holds the item.")
+    as_: LoopName = Field(alias="as", description="The variable that holds the item.", examples=["item"])
     over: Over = Field(description="A template that gives a list or a map, or a literal one.")
     key: Given[Text] = Field(default=None, description="A template that names each result; results then form a map.")
     parallel: bool = Field(default=False, description="Whether items run at the same time.")

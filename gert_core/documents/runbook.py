@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from gert_core.documents.fields import Category, Duration, Given, Model, Name, Regex, Text, ValueType, no_items
+from gert_core.documents.fields import (
+    OUTPUT_PATTERN,
+    Category,
+    Duration,
+    Given,
+    Model,
+    Name,
+    Regex,
+    Text,
+    ValueType,
+    no_items,
+)
 from gert_core.documents.later import later
 from gert_core.kit.models import Expr, SomeSteps, Steps
 
@@ -33,7 +44,7 @@ else:
 
 API_VERSION: Final = "kernel/v0"
 
-OutputPath = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$")]
+OutputPath = Annotated[str, Field(pattern=OUTPUT_PATTERN)]
 Bound = Annotated[int, Field(strict=True)] | Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 

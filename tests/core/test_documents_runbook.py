@@ -226,8 +226,12 @@ def test_a_loop_without_a_name_for_its_items_is_refused_with_the_right_spelling(
         ("[standard]", "`retry` should be none, ", "write `retry: none`, `retry: standard` or `retry: {max: 3}`"),
         ("", "`retry` should be a map, not empty", None),
         ("{}", "`max` is missing", "add `max`: how many attempts at most, the first one included"),
-        ("{max: 0}", "`max` should be greater than or equal to 1, not the number 0", None),
-        ('{max: "{{ .n }}"}', "`max` should be an integer, not the string '{{ .n }}'", None),
+        ("{max: 0}", "`max` should be greater than or equal to 1, not the number 0", "write `max: 1`, or more"),
+        (
+            '{max: "{{ .n }}"}',
+            "`max` should be an integer, not the string '{{ .n }}'",
+            "write a number, such as `max: 3`: no template is filled in here",
+        ),
         (
             "{max: 2, delay: -1s}",
             "'-1s' is not a valid duration; write one like 30s, 5m, 1h30m or 500ms",
@@ -239,7 +243,11 @@ def test_a_loop_without_a_name_for_its_items_is_refused_with_the_right_spelling(
             "write it like `30s` or `5m`",
         ),
         ("{max: 2, delay: 10 Minutes}", "'10 Minutes' is not a valid duration", "write `10m`"),
-        ("{max: 2, backoff: 0.5}", "`backoff` should be greater than or equal to 1, not the number 0.5", None),
+        (
+            "{max: 2, backoff: 0.5}",
+            "`backoff` should be greater than or equal to 1, not the number 0.5",
+            "write `backoff: 1`, or more",
+        ),
         ("{max: 2, backoff: .inf}", "`backoff` should be a number, not the string '.inf'", None),
         ("{max: 2, on: []}", "`on` must not be empty", "remove it: without `on` all kinds count that may be retried"),
         ("{max: 2, on: timeout}", "`on` should be a list, not the string 'timeout'", "write a list: [timeout]"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Completed, Gate
@@ -12,6 +12,20 @@ from gert_core.kit.models import Duration, StepModel
 
 if TYPE_CHECKING:
     from gert_core.api import Result, StepContext
+
+_GOES_ON: Final = frozenset({"continue", "skip", "ignore"})
+_ENDS: Final = frozenset({"abort", "stop", "end", "reject", "cancel"})
+
+
+def _known(value: object) -> object:
+    """Refuse words that others use for what a rejection does, with how that is written."""
+    if value in ("deny", "fail") or not isinstance(value, str) or value.lower() not in _GOES_ON | _ENDS:
+        return value
+    goes_on = value.lower() in _GOES_ON
+    hint = "write `on_reject: fail` and, beside it, `continue_on_fail: true`" if goes_on else "write `on_reject: deny`"
+    raise PydanticCustomError(
+        "wrong-type", "`on_reject` should be `deny` or `fail`, not {value}", {"value": repr(value), "hint": hint}
+    )
 
 
 class ApprovalStep(StepModel):
@@ -27,7 +41,7 @@ class ApprovalStep(StepModel):
     timeout: Duration | None = Field(
         default=None, description="When the request expires; the shortest of this and of what policies set."
     )
-    on_reject: Literal["deny", "fail"] = Field(
+    on_reject: Annotated[Literal["deny", "fail"], BeforeValidator(_known)] = Field(
         default="deny", description="What a rejection does: end the run, or fail the step unless a policy asked too."
     )
 
