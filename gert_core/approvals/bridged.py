@@ -14,7 +14,6 @@ from gert_core.approvals.requests import format_time
 from gert_core.approvals.signing import sign_response
 from gert_core.approvals.standing import assess_next, has_idle_signature
 from gert_core.approvals.told import told_by
-from gert_core.governance.people import LOGIN
 from gert_core.kit.tickets import TicketStore
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def add_answer(entry: TicketEntry, response: ApprovalResponse, known: Approvals)
     One with an identity and no signature is the answer of the person who has that identity.
     """
     given = replace(response, uid=None, written=None)
+    if given.identity is not None:
+        identity_of(given.identity)  # one that is not text cannot be kept as a refusal either
     if given in [replace(one, uid=None, written=None) for one in entry.answers]:
         return given
     now = datetime.now(UTC)
@@ -90,7 +91,7 @@ def _response(
         ticket_id=entry.request.ticket_id,
         approved=approved,
         approver_id=_person(identity, known).id,
-        method=identity.get("provider") or LOGIN,
+        method=identity["provider"],
         timestamp=format_time(now),
         reason=reason or None,
         identity=dict(identity),
@@ -105,6 +106,12 @@ def _received(entry: TicketEntry, identity: Mapping[str, str], evidence: str | N
 
 def _person(identity: Mapping[str, str], known: Approvals) -> Person:
     space, name = identity_of(identity)
+    if not space:
+        raise RunError(
+            f"the identity {name!r} does not say of which system it is",
+            kind=ErrorKind.APPROVER_UNKNOWN,
+            hint="give it a provider: the name of the bridge that identified the person",
+        )
     person = known.people.with_identity(space, name)
     if person is None:
         raise RunError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, ValidationError, convert, field
 from msgspec.structs import asdict
 
-from gert_core.api import ApprovalResponse, ErrorKind
+from gert_core.api import ApprovalResponse, ErrorKind, RunError
 from gert_core.approvals.requests import comparable_id
 from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
@@ -18,7 +19,7 @@ from gert_core.governance.people import LOGIN, NO_PEOPLE, SPACES, id_fault, is_a
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from gert_core.api import ApprovalRequest
     from gert_core.approvals.seals import Sign
@@ -210,9 +211,17 @@ def _is_actor(response: ApprovalResponse, actors: Iterable[str], people: People)
 
 
 def identity_of(identity: Mapping[str, str]) -> tuple[str, str]:
-    """Return space and id of an identity: ``("slack", "T1/U1")``; of a bridge without a space of its own, ``login``."""
-    provider, parts = identity.get("provider") or "", [identity.get("tenant"), identity.get("user")]
-    return provider if provider in SPACES else LOGIN, "/".join(part for part in parts if part)
+    """Return space and id of an identity: ``("slack", "T1/U1")``; of a bridge without a space of its own, ``login``.
+
+    The space of one that names no provider is "", in which no person is; one that is not all text raises ``RunError``.
+    """
+    given: object = identity
+    if not isinstance(given, Mapping) or not all(isinstance(one, str) for pair in given.items() for one in pair):
+        message = "the identity of an answer must be a mapping with texts only: provider, tenant, user"
+        raise RunError(message, kind=ErrorKind.APPROVAL_MALFORMED, hint="nothing was written; pass ids as text")
+    provider, parts = identity.get("provider", ""), [identity.get("tenant"), identity.get("user")]
+    space = provider if provider in SPACES else LOGIN
+    return space if provider else "", "/".join(part for part in parts if part)
 
 
 def recount(

@@ -52,9 +52,12 @@ class Deciding:
         Without ``identity`` it is the answer of ``approver``, a claim as with ``gert approve --as``, signed when there
         is a key for that. ``identity`` is who answered as another system knows them, ``{provider, tenant, user}``: a
         policy has to say which person that is. The answer is checked before it is written, and signed with the key of
-        the bridge ``provider``; one that does not count raises, and is kept apart.
+        the bridge ``provider``; one that does not count raises, and is kept apart, also one without a provider. What
+        is not text in an identity raises ``approval_malformed``.
         ``evidence`` is the SHA-256 of what was received.
         """
+        if identity is not None:
+            identity_of(identity)  # one that is not text is nothing to look for, nor to keep
         with self._deciding:  # two clicks at once are one answer and a duplicate
             entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
             if identity is None:
@@ -173,7 +176,7 @@ class Deciding:
             evidence=evidence,
             reason=reason,
             known=replace(known, schemes=self._site.registry.signature_scheme),
-            key=bridge_key(self._site.environ, identity.get("provider") or ""),
+            key=bridge_key(self._site.environ, identity.get("provider", "")),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gert_core.api.events import EventType
@@ -162,7 +163,8 @@ class HostProgress(Progress):
             # What was approved before may have shown what is a secret by now.
             since = self._since_last(request)
             hidden = since if self._run is None else hide(self._run.services.masker, since)
-            data = {"request": request.to_json(), "since_last": hidden}
+            # A copy, all the way down: what listeners do with it is not done to what is approved.
+            data = {"request": deepcopy(request.to_json()), "since_last": hidden}
             self._notices.add("approval", data, step_key=step.key)
 
         self._later(told)

@@ -11,7 +11,7 @@ import pytest
 from gertproc import Gert
 from people import BOOK, TOOL, pair
 
-from gert_core.api import GertError
+from gert_core.api import ApprovalResponse, GertError
 from gert_core.hosting import Host
 from gert_core.kit.links import read_link
 from gert_core.kit.tickets import TicketStore
@@ -100,6 +100,8 @@ def test_an_answer_of_an_identified_person_lets_the_run_go_on(house):
         ({"provider": "web", "user": "T1/U1"}, "approver_unknown"),
         ({"provider": "web", "user": ""}, "approver_unknown"),
         ({}, "approver_unknown"),
+        ({"user": "alice@corp"}, "approver_unknown"),
+        ({"provider": "", "user": "alice@corp"}, "approver_unknown"),
         ({"provider": "web", "user": "bob@corp"}, "approval_not_allowed"),
         ({"provider": "web", "user": "olga@corp"}, "ticket_own_actor"),
     ],
@@ -117,6 +119,35 @@ def test_who_may_not_approve_neither_approves_nor_rejects(tmp_path, identity, ki
         (kept,) = house.refused(host)
         assert (kept["kind"], kept["approved"]) == (kind, approved)
         assert host.decide(ticket, approved=True, identity=IN_SLACK).approver_id == "alice"
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        {"provider": "web", "user": ["alice@corp"]},
+        {"provider": ["web"], "user": "alice@corp"},
+        {"provider": None, "user": "alice@corp"},
+        {"provider": "web", "user": 3},
+        {"provider": "slack", "tenant": {"T1": 1}, "user": "U1"},
+        {"provider": "web", "user": "alice@corp", "more": [1]},
+        {"provider": "web", "user": "alice@corp", 7: "x"},
+        "alice@corp",
+        ["web", "alice@corp"],
+    ],
+    ids=str,
+)
+def test_an_identity_that_is_not_text_is_refused(house, identity):
+    ticket = house.start()
+    with house.host() as host:
+        answer = {"method": "web", "timestamp": "2026-01-01T00:00:00Z", "identity": identity}
+        given = ApprovalResponse(ticket_id=ticket, approved=True, approver_id="alice", **answer)
+        for call in (
+            lambda: host.decide(ticket, approved=True, identity=identity),
+            lambda: host.take(given),
+            lambda: host.person_of(identity),
+        ):
+            assert kind_of(call) == "approval_malformed"
+        assert host.ticket(ticket).entry.answers == ()
 
 
 def test_refused_answers_use_nothing_up_and_are_bounded(house):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hosting import Lab, Told, result
+from hosting import APPROVE, Lab, Told, result, takes
+from shell import wait_for
 
 
 @pytest.fixture
@@ -31,3 +32,37 @@ def test_one_that_cannot_say_what_it_raises_silences_no_other(lab):
     lab.path("go").touch()
     assert result(run)["status"] == "completed"
     told.wait("end")
+
+
+def spoil(value):
+    """Replace everything in a value that can be replaced, wherever it is nested."""
+    if isinstance(value, dict):
+        for inner in list(value.values()):
+            spoil(inner)
+        value.clear()
+        value["spoilt"] = True
+    elif isinstance(value, list):
+        for inner in value:
+            spoil(inner)
+        value[:] = ["spoilt"]
+
+
+def test_one_that_alters_what_it_is_told_disturbs_no_approval(lab):
+    seen = []
+
+    def altering(notice):
+        if notice.kind == "approval":
+            seen.append(notice.data["request"]["ticket_id"])
+        if notice.kind != "end":  # that is the result itself
+            spoil(dict(notice.data))
+
+    lab.policy(APPROVE)
+    lab.tool("change", '["change", "{{ .what }}"]', contract=takes("what", "writes: [service]"))
+    lab.book('- { id: restart, type: tool, tool: change, inputs: { what: "web" } }', tools="change")
+    host = lab.host()
+    run = host.start("book.yaml", on_notice=altering)
+    wait_for(lambda: seen)
+    host.decide(seen[0], approved=True, approver="alice")
+    assert result(run)["status"] == "completed"
+    assert lab.path("changed").read_text() == "web\n"
+    assert lab.json("runs", "show", "latest")["status"] == "completed"
