@@ -51,6 +51,8 @@ def empty_hint(value: object, *, required: bool, about: str | None) -> str:
 
 def _export(value: object, step: dict[str, Any]) -> str | None:
     """Return exports as a list of outputs, or as a map where one gets another name."""
+    if isinstance(value, str) and re.search(NAME_PATTERN, value):
+        return None  # in a list it is right as it is
     pairs: list[tuple[object, object]] = []
     for one in value if isinstance(value, list) else [value]:
         pairs += list(one.items()) if isinstance(one, dict) else [(None, one)]

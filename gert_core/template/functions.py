@@ -239,6 +239,21 @@ SPECIAL: Final[dict[str, tuple[int, int | None]]] = {
 _SUBJECT_LAST: Final = frozenset({"contains", "date", "hasPrefix", "hasSuffix", "matches", "split"})
 _SUBJECT_FIRST: Final = frozenset({"where", "pluck"})
 
+_CALLS: Final = {
+    "where": 'where .items "field" "value"',
+    "pluck": 'pluck .items "field"',
+    "date": 'date "%Y-%m-%d" .run.started',
+    "split": 'split "," .text',
+    "join": 'join "," .items',
+    "replace": 'replace "old" "new" .text',
+    "regexReplace": 'regexReplace "old" "new" .text',
+    "contains": 'contains "part" .text',
+    "hasPrefix": 'hasPrefix "start" .text',
+    "hasSuffix": 'hasSuffix "end" .text',
+    "matches": 'matches "^a" .text',
+}
+"""How functions are called whose arguments are easily forgotten."""
+
 
 def subject_is_last(name: str) -> bool:
     """Return whether the subject is the last argument, which is easily mistaken for this function."""
@@ -258,7 +273,9 @@ def check_arity(name: str, given: int, offset: int = 0) -> None:
         return
     needed = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
     plural = "" if needed == "1" else "s"
-    hint = 'write `.value | default ""`' if name == "default" else None
+    hint = f"write it like `{_CALLS[name]}`" if name in _CALLS else None
+    if name == "default":
+        hint = 'write `.value | default ""`'
     raise TemplateError(f"`{name}` takes {needed} argument{plural}, not {given}", offset=offset, hint=hint)
 
 

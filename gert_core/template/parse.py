@@ -299,7 +299,9 @@ def _function_hint(name: str) -> str:
 
     if name == "now":
         return NO_CLOCK
-    if name in ["if", "with", "end", "else", "define", "template", "block"]:
+    if name in ("for", "endfor", "foreach", "each"):
+        return "templates are expressions only: write `for_each` for a step per item, or `pluck`, `where` and `join`"
+    if name in ["if", "endif", "with", "end", "else", "define", "template", "block"]:
         return "templates are expressions only; use `when`, branches or for_each"
     near = _OTHER_NAMES.get(name) or nearest(name, [*FUNCTIONS, *SPECIAL])
     return f"did you mean `{near}`?" if near else f"write `.{name}` for a variable"

@@ -153,3 +153,85 @@ def test_a_choice_is_the_type_of_its_values_with_an_enum(validate, values, kind,
     hints = [one["hint"] for one in validate("", head=head)]
     assert hints == [f"write `{kind}`", "write it as `enum`"][: 1 if words[1] == "enum" else 2]
     assert validate("", head=HEAD.replace("type: string", f"type: {kind}, enum: {values}")) == []
+
+
+# -- what steps have to export, and what they export already ----------------------------------------------------
+
+CHILD = "apiVersion: kernel/v0\nmeta: { name: child }\nsteps:\n  - { type: end, outcome: OUTCOME }\n"
+CALL = "  - { id: sub, type: runbook, runbook: child.yaml, FIELD }\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "wrong", "right"),
+    [
+        (CALL, "export: [used]", "export: {used: outcome.meta.used}"),
+        (CALL, "export: {spent: used, x: outcome}", "export: {spent: outcome.meta.used, x: outcome}"),
+        (CALL, "export: [unknown]", "export: {sub_outcome: outcome}"),
+        (STEP, "export: {said: nn}", "export: {nn: said}"),
+        (STEP, "export: {body: body, said: nn}", "export: {body: body, nn: said}"),
+    ],
+)
+def test_an_export_of_something_else_is_answered_with_the_one_that_was_meant(validate, step, wrong, right):
+    outcome = "{ category: resolved, meta: { used: '5' } }"
+    (validate.root / "child.yaml").write_text(CHILD.replace("OUTCOME", outcome))
+    (found,) = validate(step.replace("FIELD", wrong))
+    assert found["rule"] == "export-undeclared"
+    assert code_in(found["hint"])[-1] == right
+    assert validate(step.replace("FIELD", right)) == []
+
+
+def test_a_reader_after_a_loop_is_told_the_name_that_is_exported_already(validate):
+    loop = STEP.replace("FIELD", "for_each: {as: x, over: [1, 2]}, export: {every: said}")
+    read = '  - { id: b, type: tool, tool: echo, scope: b, inputs: { n: "{{ toJson .said }}" } }\n'
+    (found,) = validate(loop + read)
+    assert found["hint"] == "read `.every`: `a` exports it under that name, one for each item"
+    assert validate(loop + read.replace(".said", ".every")) == []
+    inside = STEP.strip().removeprefix("- ").replace("FIELD", "export: {newest: said}")
+    loop = f"  - {{ id: r, type: repeat, repeat: {{ max: 2 }}, steps: [ {inside} ] }}\n"
+    for name in (".said", ".a.said"):
+        (found,) = validate(loop + read.replace(".said", name))
+        assert found["hint"] == "read `.newest`: `a` exports it under that name"
+    assert [one["rule"] for one in validate(loop + read.replace(".said", ".newest"))] == []
+
+
+# -- templates -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("until", "right"),
+    [
+        ("finished", "\"{{ eq .said 'finished' }}\""),
+        ("said", '"{{ .said }}"'),
+        (".said", '"{{ .said }}"'),
+    ],
+)
+def test_a_condition_of_one_word_is_a_variable_or_compared_with_one(validate, until, right):
+    look = STEP.strip().removeprefix("- ").replace(", FIELD", "")
+    wait = f"  - {{ id: w, type: wait, timeout: 1m, until: UNTIL, steps: [ {look} ] }}\n"
+    (found,) = validate(wait.replace("UNTIL", until))
+    assert found["rule"] == "condition-not-expression"
+    assert found["hint"].endswith(right)
+    assert validate(wait.replace("UNTIL", right)) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "right"),
+    [
+        ("where .all", "where .items 'field' 'value'"),
+        ("date .word", "date '%Y-%m-%d' .run.started"),
+        ("split .word", "split ',' .text"),
+        ("replace .word", "replace 'old' 'new' .text"),
+    ],
+)
+def test_a_call_with_too_few_arguments_is_shown_how_it_is_made(validate, call, right):
+    step = STEP.replace("n: x", 'n: "{{ toJson (CALL) }}"').replace(", FIELD", "")
+    (found,) = validate(step.replace("CALL", call))
+    assert found["hint"] == f"write it like `{right}`"
+    own = right.replace(".items", ".all").replace(".text", ".word")
+    assert validate(step.replace("CALL", own)) == []
+
+
+@pytest.mark.parametrize("template", ["{{ for x in .all }}", "{{ for x in all }}"])
+def test_a_loop_in_a_template_is_sent_to_for_each(validate, template):
+    (found,) = validate(STEP.replace("n: x", f"n: '{template}'").replace(", FIELD", ""))
+    assert "write `for_each` for a step per item" in found["hint"]

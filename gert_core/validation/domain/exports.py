@@ -12,7 +12,7 @@ from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.shapes import ANY, Shape, follow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
@@ -88,6 +88,8 @@ def _produced(ctx: Context, step: StepNode, members: Shape, name: str, source: s
     if isinstance(found, Shape):
         return True
     missing, hint = f"no output `{root}`", f"its outputs: {listing(known) if known else 'none'}"
+    if found is None and (spelled := _spelled(step, members, name, source)):
+        hint = spelled
     if isinstance(step.fields.export, list) and root in members.beside and root not in OF_ITEMS:
         hint = f"it is a field of the step: give it a name of its own, `export: {{{step.id}_{root}: {root}}}`"
     if found is not None:
@@ -102,6 +104,38 @@ def _produced(ctx: Context, step: StepNode, members: Shape, name: str, source: s
         hint=f"did you mean `{'.'.join([*segments[:depth], near, *segments[depth + 1 :]])}`?" if near else hint,
     )
     return False
+
+
+def _spelled(step: StepNode, members: Shape, name: str, source: str) -> str | None:
+    """Return the exports with what was probably meant: turned round, or a member of one of the step's fields."""
+    exports, fields = step.fields.exports, members.beside.keys() - OF_ITEMS.keys()
+    if name != source and name in (members.fields or {}) and source not in exports:
+        return f"the new name comes first: write `export: {_written(exports, name, {source: name})}`"
+    for field in sorted(fields) if source not in OF_ITEMS else ():
+        for path in _paths_to(source, members.beside[field], field):
+            return f"write `export: {_written(exports, name, {name: path})}`"
+    if members.fields or not fields:
+        return None
+    field = step.type.included_outcome if step.type.included_outcome in fields else min(fields)
+    right = _written(exports, name, {f"{step.id}_{field}": field})
+    return f"it has no outputs; a field of it is exported under a name of its own, such as `export: {right}`"
+
+
+def _paths_to(name: str, shape: Shape, path: str) -> Iterator[str]:
+    """Yield where a member of this name is, in a shape or in the maps directly inside it."""
+    for key, inner in (shape.fields or {}).items():
+        if key == name:
+            yield f"{path}.{key}"
+        elif name in (inner.fields or {}):
+            yield f"{path}.{key}.{name}"
+
+
+def _written(exports: Mapping[str, str], name: str, instead: Mapping[str, str]) -> str:
+    """Return exports as a map with others in place of one."""
+    pairs = [
+        pair for known, source in exports.items() for pair in (instead if known == name else {known: source}).items()
+    ]
+    return "{" + ", ".join(f"{new}: {source}" for new, source in pairs) + "}"
 
 
 def _holder(ctx: Context, env: Environment, step: StepNode, name: str) -> str | None:
@@ -137,8 +171,7 @@ def _renamed(ctx: Context, env: Environment, step: StepNode, name: str) -> str:
     taken = {*meta.inputs, *meta.constants, *ctx.reserved, *ctx.runbook.by_id, *env.names, *step.fields.exports}
     while free in taken or (EXPORT, free) in taken:
         free += "_"
-    pairs = {free if known == name else known: source for known, source in step.fields.exports.items()}
-    return "{" + ", ".join(f"{new}: {source}" for new, source in pairs.items()) + "}"
+    return _written(step.fields.exports, name, {free: step.fields.exports[name]})
 
 
 __all__ = ["check_exports", "check_promoted", "export_place", "exported", "inside"]

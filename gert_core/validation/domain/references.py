@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
+from gert_core.validation.domain.bare_words import bare_word_hint
 from gert_core.validation.domain.compared import check_compared, compared_words
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.doubts import Doubts
@@ -337,7 +338,8 @@ class References:
 
     def _syntax(self, text: TemplateText, error: TemplateError) -> None:
         rule = getattr(error, "rule", None) or "template-syntax"
-        self.ctx.add(rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
+        hint = bare_word_hint(text.value, self.env) if rule == "condition-not-expression" else None
+        self.ctx.add(rule, error.message, path=text.path, hint=hint or error.hint, offset=error.offset)
 
 
 __all__ = ["CheckedTemplate", "References"]

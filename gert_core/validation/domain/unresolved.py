@@ -11,7 +11,7 @@ from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
@@ -121,9 +121,12 @@ class UnresolvedReferences:
         if self.env.open:
             return None
         definers = self._all_definers().get(name, [])
+        if definers == [step] and len(path) == 1 and (hint := self._exported_as(name, self.ctx.steps)):
+            return _RULE, f"`{shown}` is not defined", hint
         if definers:
             return self._known_elsewhere(name, shown, definers, step=step, around=around)
-        hint = self.ctx.report.did_you_mean(name, self.env.variable_names(), prefix=".")
+        hint = self._exported_as(name, self.ctx.steps) if len(path) == 1 else None
+        hint = hint or self.ctx.report.did_you_mean(name, self.env.variable_names(), prefix=".")
         if name == "now":
             hint = "a resumed run must see the same time: read `.run.started`"
         if hint is None:
@@ -150,7 +153,7 @@ class UnresolvedReferences:
             return (
                 _RULE,
                 f"`{shown}` is set by `{first.id}` inside the loop `{common.loop.id}` and does not exist after it",
-                f"add `export: [{kept}]` to `{first.id}` and read `.{kept}`"
+                self._exported_as(kept, [first]) or f"add `export: [{kept}]` to `{first.id}` and read `.{kept}`"
                 if kept != first.id
                 else f"export the outputs of `{first.id}` that are needed and read those",
             )
@@ -168,6 +171,15 @@ class UnresolvedReferences:
             f"`{shown}` is set by `{first.id}`, but on no path that leads here",
             f'{order or "move the step that sets it before both paths"}, or use `{shown} | default ""`',
         )
+
+    def _exported_as(self, output: str, steps: Iterable[StepNode]) -> str | None:
+        """Return under which name an output is known here, where a step exports it under another."""
+        for step in steps:
+            for name, source in step.fields.exports.items():
+                if source == output and name in self.env.names and step in self.env.names[name].steps():
+                    many = ", one for each item" if step.fields.for_each is not None else ""
+                    return f"read `.{name}`: `{step.id}` exports it under that name{many}"
+        return None
 
     def _jumps_before(self, definer: StepNode, around: dict[Path, int]) -> bool:
         """Return whether jumps can lead from the definer to here although it is later or on another path."""
