@@ -6,8 +6,11 @@ import http.client
 import re
 import socket
 import time
+from contextlib import suppress
 
+import httpx2
 import pytest
+from shell import wait_for
 from webs import BEHIND, PROXY_SECRET, Browser, in_pieces, policy, proxied
 
 POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
@@ -155,6 +158,55 @@ def test_localhost_is_a_name_of_loopback(served):
     port = server.base.rpartition(":")[2]
     cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
     assert raw(server.base, "GET", "/tickets", [("Host", f"localhost:{port}"), ("Cookie", cookies)])[0] == 200
+
+
+def opened(server, number, data):
+    """Connections that have sent something, and do not go on."""
+    host, _, port = server.base.removeprefix("http://").partition(":")
+    found = []
+    for _ in range(number):
+        one = socket.create_connection((host, int(port)), timeout=30)
+        with suppress(OSError):
+            one.sendall(data)
+        found.append(one)
+    return found
+
+
+def closed(one):
+    with suppress(ConnectionError):
+        return one.recv(100) == b""
+    return True
+
+
+def test_more_connections_than_files_may_be_open_are_said_in_a_sentence(lab):
+    lab.gated()
+    ticket = lab.pending()
+    with lab.web(files=300) as server:
+        browser = server.browser()
+        idle = opened(server, 420, b"GET /healthz HT")
+        wait_for(lambda: "more connections" in "".join(server.lines))
+        for one in idle:
+            one.close()
+        wait_for(lambda: served_again(browser, ticket))
+        text = "".join(server.lines)
+    assert "Traceback" not in text
+    assert text.count("more connections") == 1
+
+
+def served_again(browser, ticket):
+    with suppress(httpx2.HTTPError):
+        return browser.get(f"/tickets/{ticket}").status_code == 200
+    return False
+
+
+@pytest.mark.parametrize("data", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: "])
+def test_a_connection_that_sends_no_request_is_closed(served, data):
+    _, _, server, _ = served
+    began = time.monotonic()
+    (one,) = opened(server, 1, data)
+    with one:
+        assert closed(one)
+    assert time.monotonic() - began > 5
 
 
 def test_a_request_that_breaks_off_is_no_error_here(served):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import resource
@@ -19,6 +20,7 @@ from gert_core.hosting.bridges import bridge_key, link_key
 from gert_core.kit.owners import account_name
 from gert_core.kit.server_secrets import hide_memory, keep_from_runs
 from gert_web.app import application
+from gert_web.connections import Crowd, protocol
 from gert_web.endings import Endings
 from gert_web.forms import FormKeys
 from gert_web.guarding import Guard
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 CLOSING: Final = 2
 """Seconds in which open requests may end when the server does."""
 RESERVED: Final = 256
-"""Descriptors for everything but browsers that follow a run."""
+"""Descriptors for everything but browsers that follow a run; half of them are for other connections."""
 WANTED: Final = 1000
 """Browsers that can follow runs at once, if the system lets us open so many files."""
 _MOST: Final = 65_536
@@ -63,9 +65,11 @@ def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
             sockets.append(_listening("--callbacks-bind", wanted.callbacks))
         site = _site(host, wanted, port, clients, link)
         upkeep = Upkeep(site)
+        crowd = Crowd(clients + RESERVED // 2, _say)
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
+            asyncio.get_running_loop().set_exception_handler(crowd.on_error)
             upkeep.start()
             yield
             site.live.close()
@@ -80,7 +84,7 @@ def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
             callbacks=None if wanted.callbacks is None else int(sockets[1].getsockname()[1]),
         )
         config = uvicorn.Config(
-            app, log_level="error", access_log=False, proxy_headers=False, server_header=False, http="h11"
+            app, log_level="error", access_log=False, proxy_headers=False, server_header=False, http=protocol(crowd)
         )
         config.timeout_graceful_shutdown = CLOSING
         _Announced(config, site, _told(host, wanted, port, clients)).run(sockets=sockets)
