@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from gert_core.validation.domain.environment import Environment
+
+_FEW: Final = 64
 
 
 def bare_word_hint(text: object, env: Environment) -> str | None:
@@ -17,11 +20,12 @@ def bare_word_hint(text: object, env: Environment) -> str | None:
     entry = env.names.get(word)
     if entry is not None and entry.shape.kind != "object":
         return f'write it as "{{{{ .{word} }}}}"'
-    texts = [name for name in env.variable_names() if env.names[name].shape.kind == "string" and env.names[name].holds]
-    if not texts:
+    # The newest one is what the step itself has found out; only a few are looked at, for each of many mistakes.
+    newest = islice(reversed(env.names.items()), _FEW)
+    text_name = next((n for n, e in newest if isinstance(n, str) and e.shape.kind == "string" and e.holds), None)
+    if text_name is None:
         return f"nothing is called `{word}` here: write true, false or a comparison"
-    # The newest one is what the step itself has found out.
-    return f"""compare a text with it: write "{{{{ eq .{texts[-1]} '{word}' }}}}\""""
+    return f"""compare a text with it: write "{{{{ eq .{text_name} '{word}' }}}}\""""
 
 
 __all__ = ["bare_word_hint"]

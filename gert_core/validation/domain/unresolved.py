@@ -11,7 +11,7 @@ from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     Explanation = tuple[str, str, str | None]
 
 _RULE = "unresolved-variable"
+_FEW = 8
+"""More steps that export the same output are not looked at."""
 _SECOND_ROUND = 'if it is meant for a second round, give a value for the first: `{} | default ""`'
 
 
 class UnresolvedReferences:
     """Explanations of references that do not resolve."""
 
-    __slots__ = ("_definers", "ctx", "env", "facts", "leaked")
+    __slots__ = ("_definers", "_exporters", "ctx", "env", "facts", "leaked")
 
     def __init__(self, ctx: Context, env: Environment, facts: FactTable) -> None:
         self.ctx = ctx
@@ -38,6 +40,8 @@ class UnresolvedReferences:
         self.leaked: dict[str, StepNode] = {}
         """Loop variables whose loop is over, with the loop's step."""
         self._definers: dict[str, list[StepNode]] | None = None
+        self._exporters: dict[str, list[tuple[str, StepNode]]] | None = None
+        """By output the names under which steps export it."""
 
     def explain(
         self, path: Sequence[str], miss: MissingMember | None, step: StepNode | None, around: dict[Path, int]
@@ -121,11 +125,11 @@ class UnresolvedReferences:
         if self.env.open:
             return None
         definers = self._all_definers().get(name, [])
-        if definers == [step] and len(path) == 1 and (hint := self._exported_as(name, self.ctx.steps)):
+        if definers == [step] and len(path) == 1 and (hint := self._exported_as(name)):
             return _RULE, f"`{shown}` is not defined", hint
         if definers:
             return self._known_elsewhere(name, shown, definers, step=step, around=around)
-        hint = self._exported_as(name, self.ctx.steps) if len(path) == 1 else None
+        hint = self._exported_as(name) if len(path) == 1 else None
         hint = hint or self.ctx.report.did_you_mean(name, self.env.variable_names(), prefix=".")
         if name == "now":
             hint = "a resumed run must see the same time: read `.run.started`"
@@ -153,7 +157,7 @@ class UnresolvedReferences:
             return (
                 _RULE,
                 f"`{shown}` is set by `{first.id}` inside the loop `{common.loop.id}` and does not exist after it",
-                self._exported_as(kept, [first]) or f"add `export: [{kept}]` to `{first.id}` and read `.{kept}`"
+                self._exported_as(kept, by=first) or f"add `export: [{kept}]` to `{first.id}` and read `.{kept}`"
                 if kept != first.id
                 else f"export the outputs of `{first.id}` that are needed and read those",
             )
@@ -172,13 +176,18 @@ class UnresolvedReferences:
             f'{order or "move the step that sets it before both paths"}, or use `{shown} | default ""`',
         )
 
-    def _exported_as(self, output: str, steps: Iterable[StepNode]) -> str | None:
+    def _exported_as(self, output: str, *, by: StepNode | None = None) -> str | None:
         """Return under which name an output is known here, where a step exports it under another."""
-        for step in steps:
-            for name, source in step.fields.exports.items():
-                if source == output and name in self.env.names and step in self.env.names[name].steps():
-                    many = ", one for each item" if step.fields.for_each is not None else ""
-                    return f"read `.{name}`: `{step.id}` exports it under that name{many}"
+        if self._exporters is None:
+            self._exporters = {}
+            for step in self.ctx.steps:
+                for name, source in step.fields.exports.items() if step.fields.export else ():
+                    self._exporters.setdefault(source, []).append((name, step))
+        for name, step in self._exporters.get(output, [])[:_FEW]:
+            known = self.env.names.get(name)
+            if by in (None, step) and known is not None and step in known.steps():
+                many = ", one for each item" if step.fields.for_each is not None else ""
+                return f"read `.{name}`: `{step.id}` exports it under that name{many}"
         return None
 
     def _jumps_before(self, definer: StepNode, around: dict[Path, int]) -> bool:
