@@ -5,9 +5,8 @@ Each step that acts is given its own name as ``value``, so that its effect is kn
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-
-from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,22 +28,23 @@ T = TypeVar("T")
 
 
 class Chance:
-    """Draws, so that hypothesis can shrink what is made."""
+    """Random choices of one life. What is chosen depends on how the run stands, which branches that run at the same
+    time make differ, so hypothesis draws the seed only."""
 
-    def __init__(self, draw: Any) -> None:
-        self._draw = draw
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of these; the first is the simplest."""
-        return items[self._draw(st.integers(0, len(items) - 1))] if len(items) > 1 else items[0]
+        """One of these."""
+        return self._random.choice(items)
 
     def number(self, least: int, most: int) -> int:
         """A number."""
-        return self._draw(st.integers(least, most))
+        return self._random.randint(least, most)
 
     def one_in(self, count: int) -> bool:
         """True now and then."""
-        return self._draw(st.integers(0, count - 1)) == count - 1
+        return self._random.randrange(count) == 0
 
 
 def tool(name: str, effect: str, *, idempotent: bool) -> dict[str, Any]:
