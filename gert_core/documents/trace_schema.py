@@ -176,6 +176,10 @@ _ATTEMPT: Final = {
             "enum": ["retry", "resumed", "not_started", "cancelled", "unblocked"],
             "description": "Why there is another attempt, or that this one did nothing, was cancelled or goes on.",
         },
+        "contract_summary": {
+            "type": "object",
+            "description": "The contract of this attempt, where documents changed since the step was started.",
+        },
         "previous": {
             "type": "object",
             "description": "How the attempt before ended, where the retry policy makes another one.",

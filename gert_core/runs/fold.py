@@ -174,6 +174,8 @@ class Fold:
 
     def _step_attempt(self, event: TraceEvent) -> None:
         record, started = self._record(event), event.data.get("reason") != "not_started"
+        if isinstance(summary := event.data.get("contract_summary"), dict):  # of a changed document
+            _recovery(record, summary)
         record.acts = started
         record.asking = False
         if event.data.get("reason") == "retry":  # what the next attempt asks is asked anew

@@ -185,6 +185,7 @@ class _StepAttempt(Struct):
     previous: _Previous | None = None
     delay: str | None = None
     detail: _Map | None = None
+    contract_summary: _Tags | None = None
 
 
 class _StepComplete(Struct):

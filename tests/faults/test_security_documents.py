@@ -225,3 +225,56 @@ def test_an_approval_that_was_passed_is_not_taken_out_of_the_runbook(gert):
     gert.write(book=book(ACT))
     refused = resume(gert, "--retry-failed", "--on-drift", "allow")
     assert (refused["error"]["kind"], acted(gert)) == ("drift", ["one"])
+
+
+def test_an_approval_that_was_passed_in_changed_documents_is_asked_for_again_when_they_are_put_back(gert):
+    passed(gert, GATE + ACT)
+    again = tool("act").replace("writes: [production]", "writes: [production], idempotent: true")
+    (gert.root / "act").write_text(FAILING)
+    gert.write(tool_act=again.replace("one", "two"))
+    waiting = resume(gert, "--retry-failed", "--on-drift", "allow")
+    approve(gert, waiting["pending"][0]["ticket_id"])
+    assert (resume(gert, "--on-drift", "allow")["status"], acted(gert)) == ("failed", ["one", "two"])
+    gert.write(tool_act=again)
+    assert resume(gert, "--retry-failed")["status"] == "approval_pending"
+    assert acted(gert) == ["one", "two"]
+
+
+KILLED = '#!/bin/sh\necho "$1" >> acted\n[ -e spared ] || kill -9 $PPID\n'
+ASKED = "  - {id: act, type: manual, instructions: look, required_evidence: [{name: said, kind: text}]}\n"
+
+
+def killed(gert, *words: str) -> None:
+    said = gert(*words)
+    assert said.code == -9, said.all
+
+
+@pytest.mark.parametrize(("start_with", "rule"), [(ASKED, ASKS), (ASKED, "")], ids=["approved", "allowed"])
+def test_a_step_that_a_changed_document_makes_unrepeatable_is_not_repeated(gert, start_with, rule):
+    (gert.root / "act").write_text(KILLED)
+    gert.write(book=book(start_with, rule=rule))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--questions", "suspend", "--json")
+    assert said.document["status"] == "answer_pending", said.all
+    gert.write(book=book(ACT, rule=rule))
+    run = gert.run().name
+    if rule:
+        waiting = resume(gert, "--on-drift", "allow")
+        approve(gert, waiting["pending"][0]["ticket_id"])
+    killed(gert, "resume", "--run", run, "--on-drift", "allow")
+    assert acted(gert) == ["one"]
+    refused = resume(gert, "--on-drift", "allow")
+    assert (refused["error"]["kind"], acted(gert)) == ("unknown_outcome", ["one"])
+
+
+def test_a_step_that_was_approved_in_changed_documents_and_killed_lets_the_next_one_run(gert):
+    (gert.root / "act").write_text(KILLED)
+    again = tool("act").replace("writes: [production]", "writes: [production], idempotent: true")
+    gert.write(book=book(ACT + LOOK, tools="act, look", rule=ASKS), tool_act=again)
+    approve(gert, start(gert))
+    gert.write(tool_act=again.replace("one", "two"))
+    waiting = resume(gert, "--on-drift", "allow")
+    approve(gert, waiting["pending"][0]["ticket_id"])
+    killed(gert, "resume", "--run", gert.run().name, "--on-drift", "allow")
+    (gert.root / "spared").touch()
+    done = resume(gert, "--on-drift", "allow")
+    assert (done.get("status"), acted(gert)) == ("completed", ["two", "two", "looked"]), done

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, RunError, StepStatus
 from gert_core.api.steps import Flow
+from gert_core.approvals.binding import DOCUMENTS
 from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class OpenGates:
         """Those that were rejected, where that failed the step and the documents of then said what follows."""
         self._approved: dict[str, int] = {}
         """Those among them that were approved and did not end, with the number of that event."""
+        self._documents: dict[str, object] = {}
+        """The digests of the documents that approvals were asked for with."""
 
     def go_on_with(self, *, changed: bool) -> None:
         """Take note whether documents changed: others cannot say what follows on a rejection, which is final."""
@@ -54,6 +57,7 @@ class OpenGates:
         if (what := _asked(event)) is not None:
             asked = event.type == EventType.APPROVAL_SUBMITTED
             if asked:
+                self._documents[key] = (event.data.get("request") or {}).get(DOCUMENTS)
                 self._approved.pop(key, None)
                 self._tolerated.pop(key, None)
             if asked or what == DENIED or key not in self._found:  # who continues a step decides about it once more
@@ -136,9 +140,10 @@ class OpenGates:
         state = execution.services.journal.state
         record, approval = state.steps.get(gate), state.approvals.get(gate, {})
         if record is not None and record.status in (StepStatus.SUCCESS, StepStatus.FAILED, StepStatus.ERROR):
-            # In a changed runbook something else may have its key, and come to an end without any approval.
-            given = approval.get("status") == _APPROVED and approval.get("seq") != self._approved.get(gate)
-            return given or not self.changed
+            # In a changed runbook something else may have its key, and come to an end without any approval, unless
+            # the approval is for these documents.
+            fresh = approval.get("seq") != self._approved.get(gate) or self._same(execution, gate)
+            return not self.changed or (approval.get("status") == _APPROVED and fresh)
         if not self.changed and gate in state.void:
             return True  # it is decided anew when the run comes to it again
         if not execution.frame.cleanup or not self.changed:
@@ -146,6 +151,10 @@ class OpenGates:
         # What acts may have been put into the cleanup of a changed runbook from behind the approval.
         refused = record is not None and record.status == StepStatus.SKIPPED and record.failure is not None
         return (refused or what != OPEN) and (not execution.compiled.leaf or execution.contract.pure)
+
+    def _same(self, execution: StepExecution, gate: str) -> bool:
+        """Return whether an approval was asked for with the documents of today."""
+        return self._documents.get(gate) == execution.run.documents
 
     def _refusal(self, message: str) -> RunError:
         return RunError(

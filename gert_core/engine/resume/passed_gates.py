@@ -12,18 +12,21 @@ if TYPE_CHECKING:
     from gert_core.engine.resume.recorded import Recorded
 
 
-def stale_gates(recorded: Recorded, runbook: Runbook, documents: str) -> list[str]:
+def stale_gates(recorded: Recorded, runbook: Runbook, documents: str, *, drift: bool) -> list[str]:
     """Return the keys of steps that demand an approval themselves and got it for other documents.
 
-    ``documents`` is the digest of today's. What comes behind such a step was approved with it. Raise ``RunError`` when
-    a changed runbook has no approval there any more: nobody could be asked again.
+    ``documents`` is the digest of today's; a request of an earlier version has none, and is for those of the start.
+    What comes behind such a step was approved with it. Raise ``RunError`` when a changed runbook has no approval there
+    any more: nobody could be asked again.
     """
     found = []
     for key, step in recorded.state.steps.items():
         if step.status != StepStatus.SUCCESS or (approval := recorded.approval(key)) is None:
             continue
         request = approval.document or {}
-        if request.get("message") is None or request.get(DOCUMENTS) == documents:  # only such a step has a message
+        if request.get("message") is None:  # only such a step has one
+            continue
+        if request.get(DOCUMENTS) == documents or (DOCUMENTS not in request and not drift):
             continue
         place = runbook.find(key)
         if place is None or place[1].type.gate is None:

@@ -130,9 +130,9 @@ def plan(
     except RunError as error:
         raise _with_output(error, resume, [record.key for record in unknown]) from None
     void += [key for key in _approved_again(resume) if key not in void]
-    if drift and not abort:
+    if state.approvals and not abort:
         digests = document_digests(runbook, None if documents is None else documents.policy_digests())
-        stale = stale_gates(run.recorded, runbook, documents_digest(digests, policies))
+        stale = stale_gates(run.recorded, runbook, documents_digest(digests, policies), drift=bool(drift))
         void += [key for one in stale for key in (one, *around(one)) if key not in void and key in state.steps]
     return Resumption(
         actor=actor,

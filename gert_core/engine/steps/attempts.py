@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, EventType
 from gert_core.engine.state import ATTEMPTS, RETRY_COUNT
+from gert_core.engine.steps.compiled import summary_of
 from gert_core.template import Symbol
 
 if TYPE_CHECKING:
@@ -17,8 +18,19 @@ if TYPE_CHECKING:
 
 def add_attempt(execution: StepExecution, reason: str) -> None:
     """Trace what is to be known about this attempt: that it is another one, or that it started nothing."""
-    data = {"step_id": execution.compiled.id, "attempt": execution.attempt, "reason": reason}
+    data: dict[str, object] = {"step_id": execution.compiled.id, "attempt": execution.attempt, "reason": reason}
+    if _has_another_contract(execution):
+        data["contract_summary"] = summary_of(execution.contract)
     execution.add(EventType.STEP_ATTEMPT, data, fresh=True)
+
+
+def _has_another_contract(execution: StepExecution) -> bool:
+    """Return whether documents changed since an earlier process started the step, so that other rules hold for it."""
+    if execution.services.recorded is None:
+        return False
+    record = execution.services.recorded.state.steps.get(execution.key)
+    now = execution.contract
+    return record is not None and (record.writing, record.idempotent) != (now.writing, now.idempotent)
 
 
 def add_cancelled(execution: StepExecution, detail: Mapping[str, object]) -> None:
