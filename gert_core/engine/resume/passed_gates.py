@@ -17,7 +17,7 @@ def stale_gates(recorded: Recorded, runbook: Runbook, documents: str, *, drift: 
 
     ``documents`` is the digest of today's; a request of an earlier version has none, and is for those of the start.
     What comes behind such a step was approved with it. Raise ``RunError`` when a changed runbook has no approval there
-    any more: nobody could be asked again.
+    any more, so that it could not be asked for again.
     """
     found = []
     for key, step in recorded.state.steps.items():
@@ -31,7 +31,7 @@ def stale_gates(recorded: Recorded, runbook: Runbook, documents: str, *, drift: 
         place = runbook.find(key)
         if place is None or place[1].type.gate is None:
             raise RunError(
-                f"step {key} was approved before the documents changed, and is no approval in them any more",
+                f"step {key} was approved before the documents changed, and they have another step in its place, or none",
                 kind=ErrorKind.DRIFT,
                 hint="an approval that was asked for cannot be taken out of a run; start a new run",
             )
