@@ -51,11 +51,12 @@ def as_condition(value: object) -> str:
 def detail_of(book: Runbook, step: StepNode, body: object = None) -> str:
     """Return what a step does: in its type's words, or the tool and action, the program or the outcome.
 
-    ``body`` is the step as it is rendered; without one it is shown as it is written.
+    ``body`` is the step as it is rendered; without one it is shown as it is written, on one line. What is rendered is
+    returned as it is, because secrets in it are masked later.
     """
     functions = book.functions
     if found := functions.detail(step, body):
-        return " ".join(found.split())
+        return " ".join(found.split()) if body is None else found
     use = functions.tool_use(step)
     if use is not None:
         return f"{use.tool} {use.action}" if use.action else use.tool

@@ -31,7 +31,7 @@ def stale_gates(recorded: Recorded, runbook: Runbook, documents: str, *, drift: 
         place = runbook.find(key)
         if place is None or place[1].type.gate is None:
             raise RunError(
-                f"step {key} was approved before the documents changed, and they have another step in its place, or none",
+                f"step {key} was approved before the documents changed; they have another step in its place, or none",
                 kind=ErrorKind.DRIFT,
                 hint="an approval that was asked for cannot be taken out of a run; start a new run",
             )
