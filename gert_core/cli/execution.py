@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, GertError, RunError, RunStatus, UsageError
@@ -64,8 +64,8 @@ def carry_out(
         "progress": watching.listener,
         "observers": watching.observers,
     }
-    with ExitStack() as stack, interrupts(stop) as interrupt:
-        stack.callback(stop.close)
+    # Signals are handled until everything is closed: closing may wait for a full pipe.
+    with closing(stop), interrupts(stop) as interrupt, ExitStack() as stack:
         try:
             with only_results(descriptor=aside):
                 run = begin(stack, stop=stop, environ=environ, **given)

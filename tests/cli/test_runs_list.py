@@ -295,3 +295,11 @@ def test_rows_of_runs_that_are_gone_are_dropped_in_time(tmp_path):
     write_run(tmp_path / "runs", "20300101T000000Z-later-1")
     assert len(answers(gert)) == 51
     assert len((tmp_path / "runs" / INDEX).read_text().splitlines()) == 52
+
+
+@pytest.mark.parametrize(
+    "words", [("list", "-n"), ("tail", "latest", "-n"), ("prune", "--dry-run", "--older-than", "1d", "--keep")]
+)
+def test_a_number_of_any_length_is_taken(gert, words):
+    said = gert("runs", *words, "9" * 30)
+    assert (said.code, "internal error" in said.all) == (0, False), said.all

@@ -213,6 +213,19 @@ def test_what_a_step_says_is_masked_and_escaped(gert):
     assert "\x1b" not in gert("explain", "book.yaml").out
 
 
+@pytest.mark.parametrize("mode", ["dry-run", "probe"])
+def test_secrets_with_blanks_and_lines_are_masked_in_what_steps_say(gert, mode):
+    head = BOOK.replace("pause:", "token: { type: string, secret: true, required: true }, pause:")
+    steps = [
+        '{ id: ask, type: manual, instructions: "Type {{ .token }} now", required_evidence: [{ kind: choice, name: c, options: ["a {{ .token }}", b] }] }',
+        '{ id: check, type: assert, continue_on_fail: true, assert: [{ type: equals, value: "{{ .token }}", expected: "z{{ .token }}" }] }',
+    ]
+    gert.write(book=head % "\n".join(f"  - {step}" for step in steps))
+    planned = gert("exec", "book.yaml", "--mode", mode, "--no-input", "--var", "token=quartz  Lamp\tSilver\nMoon 42")
+    assert "<REDACTED:token>" in planned.out, planned.all
+    assert not [word for word in ("quartz", "Lamp", "Silver", "Moon") if word in planned.all], planned.all
+
+
 def test_a_step_that_is_skipped_or_cannot_be_rendered_says_nothing_of_itself(gert):
     gert.write(book=BOOK % "  - { id: it, type: wait, for: 5s, when: false }")
     assert "detail: for" not in gert("exec", "book.yaml", "--mode", "dry-run").out

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -192,3 +193,31 @@ def test_a_person_who_does_not_answer_in_time_is_a_timeout(shell):
     os.close(read)
     assert running.returncode == 1
     assert json.loads(running.stdout)["failure"]["kind"] == "timeout"
+
+
+SOON = """
+import sys
+from gert_core.cli import interrupt, main
+from gert_core.trace import observers
+interrupt.GRACE, interrupt._LAST, observers._CLOSE_TIMEOUT = 1.0, 0.2, 0.1
+sys.exit(main())
+"""
+
+
+def test_one_signal_ends_gert_also_where_nobody_reads_what_it_tells(shell):
+    shell.program("flood", "head -c 300000 /dev/zero | tr '\\0' x | fold -w 99; touch written; sleep 60\n")
+    shell.tool("flood", '["flood"]', contract="{ effects: [network], idempotent: true }")
+    shell.book("- { id: a, type: tool, tool: flood }", tools="flood")
+    words = [sys.executable, "-c", SOON, "exec", "book.yaml", "-v", "--progress", "json"]
+    unread, told = os.pipe()
+    running = subprocess.Popen(words, cwd=shell.root, env=shell.environ, stdout=subprocess.DEVNULL, stderr=told)
+    try:
+        wait_for((shell.root / "written").exists)
+        time.sleep(0.5)  # it writes until the pipe is full
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == 143
+        assert shell.events()[-1]["data"]["status"] == "cancelled"
+    finally:
+        running.kill()
+        os.close(unread)
+        os.close(told)

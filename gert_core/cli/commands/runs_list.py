@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
@@ -69,7 +70,10 @@ def list_(
     )
     # A run whose mode cannot be known is listed unless modes are given.
     wanted = modes if mode is not None else (*modes, "")
-    found = islice((_waiting(row, kept) for row in kept.runs(query) if row.mode in wanted), limit)
+    found = islice(
+        (_waiting(row, kept) for row in kept.runs(query) if row.mode in wanted),
+        None if limit is None else min(limit, sys.maxsize),
+    )
     if _print(found, as_json=json, ids=ids) == 0 and not json:
         asked = "" if query == RunQuery() else " that are as asked for"
         err(escape(f"no {' or '.join(modes)} runs{asked} found in {kept.place}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import sys
 from contextlib import ExitStack, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Final
@@ -51,7 +52,7 @@ def prune(
     kept = store_here(ctx.obj, store)
     before = moment(older_than, what="--older-than")
     wanted = words(status, _FINISHED, what="statuses of runs that ended") if status is not None else _FINISHED
-    rows = islice(kept.runs(RunQuery(status=wanted)), keep, None)
+    rows = islice(kept.runs(RunQuery(status=wanted)), min(keep, sys.maxsize), None)
     ids = [row.run_id for row in rows if row.finished is not None and row.finished < before]
     done: list[str] = []
     skipped: list[RunError] = []

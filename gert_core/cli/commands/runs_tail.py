@@ -44,7 +44,7 @@ def tail(
         run, since_seq=since_seq, follow=follow and limit is None, through_suspend=through_suspend
     )
     seq = since_seq
-    for event, line in found if limit is None else deque(found, maxlen=limit):
+    for event, line in found if limit is None else deque(found, maxlen=min(limit, sys.maxsize)):
         _print(event, line, as_json=json, flush=follow)
         seq = event.seq
     if follow and limit is not None:  # what there was is known before what comes is waited for
