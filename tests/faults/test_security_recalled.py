@@ -76,6 +76,11 @@ def test_a_document_put_back_does_not_take_back_what_was_decided(gert, decided, 
     assert before == (decided != "deny")
     gert.write(**mild)
     found = resume(gert, "--retry-failed")
+    if where == "tool":  # the gate was passed for other documents, and is asked for again first
+        (gate,) = found["pending"]
+        assert (gate["step_key"], acted(gert)) == ("gate", before)
+        assert gert("approve", gate["ticket_id"], "--as", "ann").code == 0
+        found = resume(gert)
     assert acted(gert) == before, "it ran under a milder decision than that of this run"
     if decided == "deny":
         assert found["failure"]["kind"] == "governance_denied"
