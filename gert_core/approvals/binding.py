@@ -29,6 +29,8 @@ SHOWN: Final = "shown"
 """The part of the document that only has what else an approver sees; requests of before it was added have none."""
 DOCUMENTS: Final = "documents"
 """The digest of all documents of the run; requests of before it was added have none."""
+MESSAGE: Final = "message"
+"""What a step that demands its approval itself asks; None in requests of other steps."""
 _BOUND: Final = (
     *("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs"),
     *("min_approvers", "exclude_actor", "expires_at", "generation"),
@@ -165,6 +167,7 @@ def _times(info: os.stat_result) -> tuple[int, ...]:
 
 __all__ = [
     "DOCUMENTS",
+    "MESSAGE",
     "SHOWN",
     "VERSION",
     "as_older",

@@ -86,17 +86,20 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Decision:
-        """Return the decision that a ``governance_decision`` event records; its one opinion is the one that decided."""
+        """Return the decision that a ``governance_decision`` event records; its opinions are those that asked."""
         action, approvers = str(data.get("decision")), int(data.get("min_approvers") or 1)
         source, rule, reason = data.get("source"), data.get("rule"), str(data.get("reason") or "")
         excluded = bool(data.get("exclude_actor"))
-        opinion = Opinion(
-            source=str(source or ""),
-            rule=rule,
-            action=action,
-            min_approvers=approvers,
-            exclude_actor=excluded,
-            reason=reason,
+        matches = tuple(
+            Opinion(
+                source=str(source or ""),
+                rule=rule,
+                action=action,
+                min_approvers=approvers,
+                exclude_actor=excluded,
+                reason=sentence,
+            )
+            for sentence in data.get("rules") or (reason,)
         )
         return cls(
             action=action,
@@ -107,7 +110,7 @@ class Decision(Struct, frozen=True, kw_only=True):
             min_approvers=approvers,
             exclude_actor=excluded,
             approvers=tuple(map(str, data.get("approvers") or ())),
-            matches=(opinion,),
+            matches=matches,
             policy_digest=str(data.get("policy_digest") or ""),
         )
 
@@ -127,6 +130,8 @@ class Decision(Struct, frozen=True, kw_only=True):
                 out["exclude_actor"] = True
             if self.approvers:
                 out["approvers"] = list(self.approvers)
+            if (rules := self.approval_rules) != self.reason:
+                out["rules"] = rules.split("\n")
         return out
 
 

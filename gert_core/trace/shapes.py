@@ -128,6 +128,7 @@ class _Governance(Struct):
     min_approvers: int | None = None
     exclude_actor: bool | None = None
     approvers: list[str] | None = None
+    rules: list[str] | None = None
 
 
 class _Submitted(Struct):

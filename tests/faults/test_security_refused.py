@@ -55,10 +55,20 @@ def test_a_refused_retry_leaves_a_run_that_can_be_resumed(gert):
     check = "{id: ok, type: assert, assert: [{type: equals, value: 1, expected: 1}]}"
     write(gert, f"  - {check}\n  - {ACT}\n", DENIED)
     assert gert("exec", "gate.yaml", "--as", "olga", "--no-preflight").code == 1
-    write(gert, f"  - {check}\n  - {ACT.replace('id: act', 'id: act2')}\n")
+    skipped = ACT.replace("}", ", when: false}")
+    write(gert, f"  - {check}\n  - {skipped}\n  - {ACT.replace('id: act', 'id: act2')}\n")
     for retry in (["--retry-failed"], []):
         assert resumed(gert, *retry).document["error"]["kind"] == "drift"
         assert told(gert) == "queued"
+    assert not (gert.root / "acted").exists()
+
+
+def test_a_retry_of_a_step_that_is_gone_leaves_a_run_as_it_was(gert):
+    write(gert, f"  - {ACT}\n", DENIED)
+    assert gert("exec", "gate.yaml", "--as", "olga", "--no-preflight").code == 1
+    write(gert, f"  - {ACT.replace('id: act', 'id: act2')}\n")
+    assert resumed(gert, "--retry-failed").document["error"]["kind"] == "drift"
+    assert told(gert) == "failed"
     assert not (gert.root / "acted").exists()
 
 

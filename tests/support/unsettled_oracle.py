@@ -2,7 +2,8 @@
 
 A step that needs an approval, then or now, acts once for each answer that approved exactly that, and never after a
 rejection or a denial of it. In the documents of the start nothing acts behind an approval that is not given; in others,
-nothing but what was itself approved.
+nothing but what was itself approved. What an approval step opened stays closed in other documents than it was approved
+with, until it is approved with these.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class Oracle:
         self.events = life.events()
         self.gates: dict[str, Gate] = {}
         self.used: dict[str, int] = {}
+        self.passed: dict[str, tuple[int, Documents]] = {}
+        """Approval steps that were approved: when each was asked for first, and the documents of its last approval."""
+        self.asked: dict[str, int] = {}
+        self.started: dict[str, int] = {}
         self.denied_first = False
         """Whether the run ended before its first step, because one of them is denied."""
 
@@ -81,12 +86,17 @@ class Oracle:
                 self.gates[key] = Gate(number, state)
         elif kind == "approval_submitted":
             self.gates[key] = Gate(self.gates[key].process if key in self.gates else number, "open", data["ticket_id"])
+            self.asked.setdefault(key, event["seq"])
         elif kind == "approval_resolved":
             gate = self.gates[key]
             assert gate.ticket == data["ticket_id"], f"{key}: resolved by another ticket"
             gate.state = "approved" if data["approved"] else "rejected"
             given = process.approved if data["approved"] else process.rejected
+            if data["approved"] and find(process.documents, key, "approval") is not None:
+                self.passed[key] = (self.asked[key], process.documents)
             assert data["ticket_id"] in given or data["status"] not in ("approved", "rejected"), f"{key}: not answered"
+        elif kind == "step_start":
+            self.started.setdefault(key, event["seq"])
         elif kind == "step_complete" and key in self.gates and self.gates[key].state == "rejected":
             step = find(process.documents, key)
             fails = step is not None and step["type"] == "approval" and step.get("on_reject") == "fail"
@@ -112,6 +122,10 @@ class Oracle:
             if found.tolerated:  # the documents of the start say what follows on a rejection
                 continue
             assert not in_front(process.documents, gate, key), f"{told} behind {gate}, which is {found.state}"
+        for gate, (asked, documents) in self.passed.items():
+            if documents == process.documents or self.started[key] < asked:
+                continue
+            assert own is not None, f"{told} behind {gate}, which was approved with other documents"
 
     def _serve(self, key: str, effect: dict[str, Any], process: Process, told: str) -> None:
         """Find the answer that approved exactly this, and use it."""
@@ -178,11 +192,12 @@ def _walk(documents: Documents, segments: list[str]) -> Iterator[tuple[list[Step
             yield steps, step
 
 
-def find(documents: Documents, key: str) -> Step | None:
-    """The step that a key names in these documents."""
+def find(documents: Documents, key: str, kind: str = "") -> Step | None:
+    """The step that a key names in these documents, if it is of that type."""
     segments = key.split("/")
     found = list(_walk(documents, segments))
-    return found[-1][1] if len(found) == len(segments) else None
+    step = found[-1][1] if len(found) == len(segments) else None
+    return step if step is None or not kind or step["type"] == kind else None
 
 
 def in_front(documents: Documents, gate: str, key: str) -> bool:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from gert_core.api import EventType
+from gert_core.kit.json_reader import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from gert_core.trace.lines import TraceLines
+
+_STARTED: Final = f'"type":"{EventType.STEP_START}"'.encode()
 ONCE: Final = (str(EventType.FOR_EACH_ITEM), str(EventType.STEP_START), str(EventType.STEP_COMPLETE))
 
 
@@ -46,4 +50,14 @@ def by_type(known: Numbers | None) -> dict[str, list[int]]:
     return {name: [number] for name, number in zip(ONCE, numbers, strict=True) if number}
 
 
-__all__ = ["ONCE", "FinishedLeaf", "Numbers", "by_type", "finished", "numbers_of"]
+def first_starts(lines: TraceLines) -> Mapping[str, int]:
+    """Return the number of the first ``step_start`` of each step, from the whole trace."""
+    found: dict[str, int] = {}
+    for number in range(1, len(lines) + 1):
+        line = lines.line(number)
+        if _STARTED in line:
+            found.setdefault(str(loads(line).get("step_key")), number)
+    return found
+
+
+__all__ = ["ONCE", "FinishedLeaf", "Numbers", "by_type", "finished", "first_starts", "numbers_of"]

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, RunError, StepStatus
 from gert_core.api.steps import Flow
-from gert_core.approvals.binding import DOCUMENTS
+from gert_core.approvals.binding import DOCUMENTS, MESSAGE
+from gert_core.engine.resume.numbers import first_starts
 from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from gert_core.api import TraceEvent
     from gert_core.engine.steps.execution import StepExecution
+    from gert_core.trace.lines import TraceLines
 
 OPEN: Final = "waits for approval"
 REJECTED: Final = "was rejected"
@@ -30,9 +32,11 @@ class OpenGates:
     secret input, cannot take the question away, have it skipped, or put what comes behind it elsewhere.
     """
 
-    def __init__(self, leaves: Collection[str]) -> None:
+    def __init__(self, leaves: Collection[str], lines: TraceLines) -> None:
         """Take the keys, as they become known, of the steps that were opened without blocks and have no result."""
         self._leaves = leaves
+        self._lines = lines
+        self._begun: Mapping[str, int] | None = None
         self.changed = False
         """Whether documents changed since the run began, which was allowed."""
         self._found: dict[str, str] = {}
@@ -42,12 +46,23 @@ class OpenGates:
         """Those among them that were approved and did not end, with the number of that event."""
         self._documents: dict[str, object] = {}
         """The digests of the documents that approvals were asked for with."""
+        self._passed: dict[str, int] = {}
+        """Steps that demand an approval themselves, with the number of the event that asked for it first."""
+        self._reopened: dict[str, int] = {}
+        """Those among them that were approved and are to be asked for again."""
 
     def go_on_with(self, *, changed: bool) -> None:
         """Take note whether documents changed: others cannot say what follows on a rejection, which is final."""
         self.changed = changed
         if changed:
             self._found = self._tolerated | self._found
+
+    def reopen(self, keys: Iterable[str]) -> None:
+        """Take note of steps that are to be executed again: those that demand an approval themselves are open again."""
+        for key in keys:
+            if key in self._passed and self._found.get(key) is None:
+                self._found[key] = OPEN
+                self._reopened[key] = self._passed[key]
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -57,7 +72,10 @@ class OpenGates:
         if (what := _asked(event)) is not None:
             asked = event.type == EventType.APPROVAL_SUBMITTED
             if asked:
-                self._documents[key] = (event.data.get("request") or {}).get(DOCUMENTS)
+                request = event.data.get("request") or {}
+                self._documents[key] = request.get(DOCUMENTS)
+                if request.get(MESSAGE) is not None:
+                    self._passed.setdefault(key, event.seq)
                 self._approved.pop(key, None)
                 self._tolerated.pop(key, None)
             if asked or what == DENIED or key not in self._found:  # who continues a step decides about it once more
@@ -73,6 +91,7 @@ class OpenGates:
             if self._found.pop(key) == REJECTED:
                 self._tolerated[key] = REJECTED
             self._approved.pop(key, None)
+            self._reopened.pop(key, None)
 
     def _is_over(self, key: str, status: str) -> bool:
         """Return whether a step is over: approved, or rejected where that fails it and nothing else."""
@@ -94,16 +113,15 @@ class OpenGates:
         key, leaf, state = execution.key, execution.compiled.leaf, execution.services.journal.state
         if not leaf:
             self.refuse_replaced(key)
-        if self.changed and leaf:
-            opened = (key in self._leaves and key in self._found) or self._asks_again(execution)
-        else:
-            opened = key in state.steps or key in state.void
-        if opened:
+        if not (self.changed and leaf):
+            if key in state.steps or key in state.void:
+                return False
+        elif self._asks_again(execution):
             return False
         beside = False
         for gate, what in self._found.items():
             around = not leaf and gate.startswith((f"{key}/", f"{key}["))
-            if key == gate or around or self._settled(execution, gate, what):
+            if key == gate or around or self._settled(execution, gate, what) or self._goes_on(execution, gate):
                 continue
             if not _beside(execution, gate) or (self.changed and what != OPEN):
                 raise self._refusal(f"step {key} would run without the approval of step {gate}, which {what}")
@@ -116,6 +134,20 @@ class OpenGates:
         return (
             compiled.gated and not compiled.contract.writing and execution.key in execution.services.journal.state.void
         )
+
+    def _goes_on(self, execution: StepExecution, gate: str) -> bool:
+        """Return whether a step that was opened goes on in a changed runbook while another one waits for approval.
+
+        Where that one was approved before, and is asked about again, only what it did not open does.
+        """
+        key = execution.key
+        opened = self.changed and execution.compiled.leaf and key in self._leaves and key in self._found
+        if gate not in self._reopened:
+            return opened
+        if self._begun is None:
+            self._begun = first_starts(self._lines)  # few runs need it
+        started = self._begun.get(key)
+        return (started is not None and started < self._reopened[gate]) or (opened and _beside(execution, gate))
 
     def refuse_replaced(self, key: str) -> None:
         """Raise ``RunError`` for blocks or items in a changed runbook where an approval was asked for."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _VOLATILE: Final[dict[str, tuple[str, ...]]] = {
     EventType.STEP_START: ("items", "quiet"),
     EventType.STEP_COMPLETE: ("duration", "waited", "detail", "message"),
-    EventType.GOVERNANCE_DECISION: ("source", "reason"),
+    EventType.GOVERNANCE_DECISION: ("source", "reason", "rules"),
 }
 """What may differ between processes: times, the spelling of paths, sentences, which versions word otherwise, the number
 of items, which earlier versions left to ``for_each_start``, and that a step is not shown, which they left out."""
@@ -82,7 +82,7 @@ class Recorded:
         self.lost = LostOutputs(lines)
         self._leaves: dict[str, bool] = {}
         """The leaves that have no result so far, and whether they act: one that is skipped does not."""
-        self.gates = OpenGates(self._leaves)
+        self.gates = OpenGates(self._leaves, lines)
         self._events: dict[str, Numbers] = {}
         self._spent: dict[str, int] = {}
         """How many tickets of a step served an execution that is to be repeated."""
@@ -130,8 +130,7 @@ class Recorded:
         if type_ == EventType.OUTCOME_RESOLVED:
             self.outcome_written = True
         elif type_ == EventType.RUN_RESUMED:
-            for void in event.data.get("void") or ():
-                self._void(str(void))
+            self.void([str(key) for key in event.data.get("void") or ()])
         if key is None:
             return
         self.gates.take(event, key)
@@ -170,6 +169,7 @@ class Recorded:
         """Forget what is known of these keys, so that they run again; approvals that were given stay, as spent."""
         for key in keys:
             self._void(key)
+        self.gates.reopen(keys)
 
     def completion(self, key: str) -> Mapping[str, object]:
         """Return the ``step_complete`` data of a finished leaf as it was written."""

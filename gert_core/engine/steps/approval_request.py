@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from gert_core.approvals.binding import DOCUMENTS, SHOWN, VERSION, as_older, request_of
+from gert_core.approvals.binding import DOCUMENTS, MESSAGE, SHOWN, VERSION, as_older, request_of
 from gert_core.engine.steps.called_tools import TOOLS, callable_tools, program_of
 from gert_core.secrets.own import REQUEST
 from gert_core.tools import REPLAYED, preview, render_action
@@ -49,7 +49,7 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
         "step_key": execution.key,
         "step_id": compiled.id,
         "description": _description(execution, summarised=window.summarised),
-        "message": None if gate is None else gate.message,
+        MESSAGE: None if gate is None else gate.message,
         "risk": decision.risk,
         "rule": decision.reason,
         "requested_by": facts.actor,

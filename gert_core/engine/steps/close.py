@@ -278,6 +278,9 @@ def _done(
     failure: Failure | None,
     cause: Signal | None = None,
 ) -> Done:
+    if status is StepStatus.ERROR and execution.compiled.gated and failure is not None:
+        # What comes behind an approval that could not be asked for, or became void too often, was not approved.
+        return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(replace(failure, status="skipped"),)))
     if status in (StepStatus.FAILED, StepStatus.ERROR) and not execution.compiled.node.fields.continue_on_fail:
         signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
         return Done(status=status, outputs=outputs, signal=signal)

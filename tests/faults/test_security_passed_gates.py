@@ -1,0 +1,234 @@
+"""An approval step that a run has passed is asked for again in changed documents, and nothing in them gets around it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from gertproc import Gert
+
+END = "  - {type: end, outcome: {category: resolved, code: acted}}\n"
+GATE = "  - {id: gate, type: approval, message: go}\n"
+ACT = "  - {id: act, type: tool, tool: act, inputs: {word: one}}\n"
+EVIL = ACT.replace("one", "evil")
+FREE = "  - {id: before, type: tool, tool: act, inputs: {word: free}}\n"
+DRIFT = ("--retry-failed", "--yes", "--on-drift", "allow")
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: act, transport: stdio, binary: ./act}
+contract: {effects: [danger], writes: [production], idempotent: true, inputs: {word: {type: string, required: true}}}
+actions: {run: {argv: [act, "{{ .word }}"]}}
+"""
+ASKS = "apiVersion: policy/v0\nmeta: {name: p}\nrules: [{effects: [danger], action: require-approval}]\n"
+
+
+def book(steps: str, *, more: str = "", name: str = "book") -> str:
+    return f"apiVersion: kernel/v0\nmeta: {{name: {name}}}\ntools: [act]\nsteps:\n{steps}{END}{more}"
+
+
+def inside(steps: str, head: str = "id: all, type: block") -> str:
+    """Put steps into another one."""
+    body = "".join(f"    {line}\n" for line in steps.splitlines())
+    return f"  - {{{head}, steps: [\n{body.replace('  - {', '{').replace('}}', '}},').replace('go}', 'go},')}    ]}}\n"
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path)
+    made.write(tool_act=TOOL)
+    failing(made, "exit 3")
+    return made
+
+
+def failing(gert, end: str) -> None:
+    (gert.root / "act").write_text(f'#!/bin/sh\necho "$1" >> acted\n[ "$1" = free ] || {end}\n')
+    (gert.root / "act").chmod(0o755)
+
+
+def acted(gert) -> list[str]:
+    file = gert.root / "acted"
+    return file.read_text().split() if file.exists() else []
+
+
+def resume(gert, *more: str, stdin: str | None = None) -> dict:
+    given = {} if stdin is None else {"stdin": stdin}
+    said = gert("resume", "--run", gert.run().name, "--json", *more, **given)
+    return json.loads(said.out)
+
+
+def approve(gert, ticket: str, who: str = "ann") -> None:
+    said = gert("approve", ticket, "--as", who)
+    assert said.code == 0, said.all
+
+
+def passed(gert, steps: str, **documents: str) -> None:
+    """Start a runbook, approve what it asks, and let the step behind the approval fail."""
+    gert.write(book=steps, **documents)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    approve(gert, said.document["pending"][0]["ticket_id"])
+    assert resume(gert)["status"] == "failed"
+    failing(gert, "exit 0")
+
+
+SKIPPED = GATE.replace("go}", "go, when: false}")
+WAYS = {
+    "skipped": (book(GATE + ACT), book(SKIPPED + EVIL)),
+    "moved in front": (book(GATE + ACT), book(EVIL + GATE)),
+    "moved in front and renamed": (book(GATE + ACT), book(EVIL.replace("id: act", "id: other") + GATE)),
+    "jumped over": (book(GATE + ACT), book(FREE.replace("}}", "}, next: act}") + GATE + EVIL)),
+    "in no item of a loop": (
+        book(GATE + ACT),
+        book(GATE.replace("go}", "go, for_each: {as: x, over: []}}") + EVIL),
+    ),
+    "in a block that is skipped": (
+        book(inside(GATE) + ACT),
+        book(inside(GATE, "id: all, type: block, when: false") + EVIL),
+    ),
+}
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(("before", "after"), WAYS.values(), ids=WAYS)
+def test_nothing_gets_around_an_approval_that_was_passed(gert, before, after, times):
+    """Not in the first resume, and not in the ones behind it, when what is to be executed again is on record."""
+    passed(gert, before)
+    gert.write(book=after)
+    for _ in range(times):
+        refused = resume(gert, *DRIFT)
+        assert (refused["error"]["kind"], acted(gert)) == ("drift", ["one"]), refused
+    assert resume(gert, "--on-drift", "allow")["error"]["kind"] == "drift"
+    assert acted(gert) == ["one"]
+
+
+def test_what_was_asked_for_again_is_not_skipped_by_another_change(gert):
+    passed(gert, book(GATE + ACT))
+    gert.write(book=book(GATE + ACT) + "# other\n")
+    assert resume(gert, *DRIFT)["status"] == "approval_pending"
+    gert.write(book=book(SKIPPED + EVIL))
+    assert resume(gert, "--on-drift", "allow")["error"]["kind"] == "drift"
+    assert acted(gert) == ["one"]
+
+
+def test_a_step_beside_an_approval_that_was_passed_waits_for_it(gert):
+    nodes = "  - {id: all, type: dag, nodes: [\n    {name: a, steps: [%s]},\n    {name: b, depends_on: [%s], steps: [%s]}]}\n"
+    ask, act = GATE.strip().removeprefix("- "), ACT.strip().removeprefix("- ")
+    passed(gert, book(nodes % (ask, "a", act)))
+    gert.write(book=book(nodes % (ask, "", act.replace("one", "evil"))))
+    waiting = resume(gert, *DRIFT)
+    assert (waiting["status"], acted(gert)) == ("approval_pending", ["one"]), waiting
+    approve(gert, waiting["pending"][0]["ticket_id"])
+    done = resume(gert, "--on-drift", "allow")
+    assert (done["status"], acted(gert)) == ("completed", ["one", "evil"]), done
+
+
+def test_an_included_runbook_gets_nothing_around_its_approval_either(gert):
+    part = "  - {id: part, type: runbook, runbook: ./part.yaml}\n"
+    passed(gert, book(part), part=book(GATE + ACT, name="part"))
+    gert.write(part=book(SKIPPED + EVIL, name="part"))
+    assert (resume(gert, *DRIFT)["error"]["kind"], acted(gert)) == ("drift", ["one"])
+
+
+@pytest.mark.parametrize("provider", ["stdin", "inbox"])
+def test_a_changed_runbook_does_not_go_on_after_a_rejection_of_what_was_passed(gert, provider):
+    passed(gert, book(GATE + ACT))
+    gert.write(book=book(GATE.replace("go}", "go, on_reject: fail, continue_on_fail: true}") + EVIL))
+    if provider == "stdin":
+        done = resume(gert, *DRIFT, "--approval", "stdin", stdin="n bob: no\n")
+    else:
+        ticket = resume(gert, *DRIFT)["pending"][0]["ticket_id"]
+        assert gert("reject", ticket, "--as", "bob").code == 0
+        done = resume(gert, "--on-drift", "allow")
+    assert (done["status"], acted(gert)) == ("failed", ["one"]), done
+
+
+def test_a_step_that_policies_ask_about_too_does_not_go_in_front(gert):
+    """Its own approval is asked for again, and given, for what it does now; the other one opened it."""
+    (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
+    gert.write(book=book(GATE + ACT), policy=ASKS)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    approve(gert, said.document["pending"][0]["ticket_id"])
+    assert resume(gert)["pending"][0]["step_key"] == "act"
+    gert.write(book=book(EVIL + GATE))
+    assert resume(gert, "--on-drift", "allow")["error"]["kind"] == "drift"
+    assert acted(gert) == []
+
+
+def test_steps_that_ran_before_the_approval_was_asked_for_run_again(gert):
+    """A harmless change, and a retry of the whole run because its cleanup has begun."""
+    cleanup = "finally:\n" + FREE.replace("before", "last")
+    passed(gert, book(FREE + GATE + ACT, more=cleanup))
+    gert.write(book=book(FREE + GATE + ACT, more=cleanup) + "# other\n")
+    waiting = resume(gert, *DRIFT)
+    assert waiting["status"] == "approval_pending", waiting
+    approve(gert, waiting["pending"][0]["ticket_id"])
+    done = resume(gert, "--on-drift", "allow")
+    assert (done["status"], acted(gert)) == ("completed", ["free", "one", "free", "free", "one", "free"]), done
+
+
+KILLED = '#!/bin/sh\necho "$1" >> acted\n[ "$1" = free ] || kill -9 $PPID\n'
+
+
+def test_an_aborted_run_asks_again_in_its_cleanup(gert):
+    """Cleanup of other documents behind an approval that was passed is not that which was approved."""
+    lines = "    finally:\n" + "".join(f"    {line}\n" for line in (GATE + ACT).splitlines())
+    steps = (
+        "  - id: all\n    type: block\n    steps: [{id: before, type: tool, tool: act, inputs: {word: free}}]\n" + lines
+    )
+    gert.write(book=book(steps))
+    (gert.root / "act").write_text(KILLED)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    approve(gert, said.document["pending"][0]["ticket_id"])
+    assert gert("resume", "latest").code == -9
+    failing(gert, "exit 0")
+    gert.write(book=book(steps.replace("one", "evil")))
+    waiting = resume(gert, "--abort", "--on-drift", "allow")
+    assert (waiting["status"], acted(gert)) == ("approval_pending", ["free", "one"]), waiting
+    approve(gert, waiting["pending"][0]["ticket_id"])
+    done = resume(gert, "--abort", "--on-drift", "allow")
+    assert (done["status"], acted(gert)) == ("cancelled", ["free", "one", "evil"]), done
+
+
+def test_a_step_that_failed_under_its_approval_does_not_run_by_another_name(gert):
+    (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
+    passed(gert, book(ACT), policy=ASKS)
+    gert.write(book=book(EVIL.replace("id: act", "id: other")), policy=ASKS.replace("require-approval", "allow"))
+    assert (resume(gert, *DRIFT)["error"]["kind"], acted(gert)) == ("drift", ["one"])
+
+
+def test_an_approval_under_changed_policies_is_good_while_nothing_else_changes(gert):
+    (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
+    failing(gert, "exit 0")
+    gert.write(book=book(ACT), policy=ASKS.replace("-approval", "-approval, approvers: [ann]"))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    gert.write(policy=ASKS)
+    ticket = resume(gert, "--on-drift", "allow")["pending"][0]["ticket_id"]
+    approve(gert, ticket)
+    done = resume(gert, "--on-drift", "allow")
+    assert (done["status"], acted(gert)) == ("completed", ["one"]), done
+
+
+def test_a_run_does_not_go_on_after_an_approval_that_became_void_too_often(gert):
+    """The documents are those of the start again, in which the step may fail; nobody has approved what comes behind."""
+    failing(gert, "exit 0")
+    start = book(GATE.replace("go}", "go, continue_on_fail: true}") + ACT)
+    gert.write(book=start)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    for text in (start + "# one\n", start + "# two\n"):
+        gert.write(book=text)
+        assert resume(gert, "--on-drift", "allow")["status"] == "approval_pending"
+    gert.write(book=start)
+    done = resume(gert)
+    assert (done["status"], done["failure"]["kind"], acted(gert)) == ("failed", "approval_void", [])
+    assert (resume(gert)["status"], acted(gert)) == ("failed", [])
+
+
+def test_an_approval_step_that_cannot_ask_ends_the_run(gert):
+    failing(gert, "exit 0")
+    gate = '  - {id: gate, type: approval, message: "{{ index .l 3 }}", continue_on_fail: true}\n'
+    steps = "  - {id: all, type: block, continue_on_fail: true, steps: [\n" + gate.replace("  - ", "    ") + "    ]}\n"
+    gert.write(book=book(steps + ACT).replace("name: book", "name: book, constants: {l: [1]}"))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--json")
+    assert (said.document["status"], acted(gert)) == ("failed", []), said.all
