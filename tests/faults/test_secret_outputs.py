@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -284,6 +285,54 @@ def test_a_value_that_a_person_states_is_masked(tmp_path):
     assert said.code == 0, said.all
     assert got(gert) == given(gert) * 3
     assert_hidden(gert, said)
+
+
+CHILD = """\
+apiVersion: kernel/v0
+meta: {name: child}
+tools: [vault]
+steps:
+  - {id: rotate, type: tool, tool: vault, action: rotate}
+  - {type: end, outcome: {category: resolved, code: c, meta: {deep: [{pw: "{{ .rotate.password }}"}], word: w}}}
+"""
+
+
+def including(tmp_path: Path, *steps: str) -> Gert:
+    """A project whose runbook includes another one, with a secret output in its outcome."""
+    gert = project(tmp_path, "".join(["  - {id: inner, type: runbook, runbook: ./child.yaml}\n", *steps]))
+    gert.write(child=CHILD)
+    return gert
+
+
+def test_a_run_resumes_behind_an_included_runbook_with_a_secret_in_its_outcome(tmp_path):
+    gert = including(tmp_path, '  - {id: ok, type: approval, message: "?"}\n')
+    said = gert("exec", "book.yaml", "--approval", "inbox")
+    (ticket,) = [event["data"]["ticket_id"] for event in gert.events() if event["type"] == "approval_submitted"]
+    assert gert("approve", ticket, "--as", "bob").code == 0
+    again = gert("resume", "latest")
+    assert again.code == 0, again.all
+    assert len(given(gert)) == 1, "nothing needs it"
+    (inner,) = step_events(gert, "inner")
+    assert inner["fields"]["outcome"]["meta"] == {"deep": [{"pw": "<REDACTED:inner/0/rotate.password>"}], "word": "w"}
+    assert_hidden(gert, said, again)
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_a_run_that_was_killed_behind_such_a_runbook_resumes(tmp_path, needed):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(SITE)
+    (tmp_path / "go").touch()
+    use = USE.replace(".rotate.password", "(index .inner.outcome.meta.deep 0).pw")
+    gert = including(tmp_path, GATE, use if needed else USE.replace("{{ .rotate.password }}", "plain"))
+    assert gert("exec", "book.yaml").code == 0
+    types = [(event["type"], event.get("step_key")) for event in gert.events()]
+    shutil.rmtree(gert.root / "runs")
+    line = str(types.index(("step_complete", "gate")) + 1)
+    said = gert("exec", "book.yaml", KILL_LINE=line, KILL_WHEN="after", PYTHONPATH=str(tmp_path / "site"))
+    again = gert("resume", "latest")
+    assert (again.code, "secret_lost" in again.all) == (int(needed), needed), again.all
+    assert len(given(gert)) == 2, "once in each run"
+    assert_hidden(gert, said, again)
 
 
 @pytest.mark.parametrize("line", range(2, 20))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, EventType, Param, StepProblem
 from gert_core.engine.steps.results import type_fault
 from gert_core.engine.steps.secret_outputs import learn_output
 from gert_core.kit.excerpts import shorten
 from gert_core.plugin.functions import PluginFault, Unusable
+from gert_core.secrets import MARK, LostSecret
 from gert_core.template import Symbol
 from gert_core.values import canonical, coerce
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gert_core.engine.steps.compiled import CompiledStep
     from gert_core.engine.steps.execution import StepExecution
 
@@ -31,17 +31,30 @@ _UNCHANGED = (str, int, bool, type(None), Symbol)
 def normalise(execution: StepExecution, values: Mapping[str, object]) -> dict[str, object]:
     """Return outputs or fields as a reader of the trace would decode them.
 
-    They go through JSON once, unless that changes nothing.
+    They go through JSON once, unless that changes nothing. Secrets in them that are lost stay what they are.
     """
     if all(type(value) in _UNCHANGED and type(name) is str for name, value in values.items()) and not any(
         type(value) is int and value.bit_length() > _LONG for value in values.values()
     ):
         return dict(values)
     try:
-        decoded: dict[str, object] = json.loads(json.dumps(dict(values), allow_nan=False))
+        encoded = json.dumps(dict(values), allow_nan=False)
+        decoded: dict[str, object] = json.loads(encoded)
     except (TypeError, ValueError, RecursionError) as error:
         fault = type_fault(execution, "run", Unusable(f"an output cannot be written as JSON: {error}"))
         raise StepProblem(ErrorKind.OUTPUT_TYPE, fault.message) from None
+    return _with_lost(decoded, values) if MARK in encoded else decoded
+
+
+def _with_lost(decoded: Any, before: object) -> Any:
+    """Return decoded data with lost secrets where they were: the masks of plain texts would be escaped in the trace."""
+    if isinstance(before, LostSecret):
+        return before
+    if isinstance(decoded, list) and isinstance(before, list | tuple):
+        return [_with_lost(*pair) for pair in zip(decoded, before, strict=True)]
+    if isinstance(decoded, dict) and isinstance(before, Mapping) and len(decoded) == len(before):
+        pairs = zip(decoded.items(), before.values(), strict=True)
+        return {name: _with_lost(value, one) for (name, value), one in pairs}
     return decoded
 
 
