@@ -15,6 +15,8 @@ from gertproc import Gert
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gertproc import Said
+
 TOOL = """\
 apiVersion: tool/v0
 meta: {name: vault, transport: stdio, binary: sh}
@@ -333,6 +335,54 @@ def test_a_run_that_was_killed_behind_such_a_runbook_resumes(tmp_path, needed):
     assert (again.code, "secret_lost" in again.all) == (int(needed), needed), again.all
     assert len(given(gert)) == 2, "once in each run"
     assert_hidden(gert, said, again)
+
+
+TEST = '{{ ne .rotate.password "x" }}'
+LOOK = "steps: [{id: look, type: tool, tool: vault, action: gate}]"
+
+
+def approved_behind(tmp_path: Path, step: str) -> tuple[Gert, Said]:
+    """A run that is resumed behind a step in whose condition is a secret that another step was given already."""
+    gert = project(tmp_path, ROTATE + USE + step + '  - {id: ok, type: approval, message: "?"}\n')
+    (tmp_path / "go").touch()
+    gert("exec", "book.yaml", "--approval", "inbox")
+    (ticket,) = [event["data"]["ticket_id"] for event in gert.events() if event["type"] == "approval_submitted"]
+    assert gert("approve", ticket, "--as", "bob").code == 0
+    again = gert("resume", "latest")
+    assert len(given(gert)) == 1, "it was not made again"
+    assert_hidden(gert, again)
+    return gert, again
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        f"type: branch, branches: [{{condition: '{TEST}', {LOOK}}}]",
+        f"type: repeat, repeat: {{max: 3, until: '{TEST}'}}, {LOOK}",
+        f"type: wait, timeout: 3s, until: '{TEST}', {LOOK}",
+        "type: tool, tool: vault, action: gate, for_each: {as: n, over: '{{ .rotate.password | split \"-\" }}'}",
+    ],
+    ids=["branch", "repeat", "wait", "over"],
+)
+def test_a_condition_of_a_finished_step_that_needs_a_lost_value_says_so(tmp_path, fields):
+    _, again = approved_behind(tmp_path, f"  - {{id: over, {fields}}}\n")
+    told = "step over: secret output 'password' of step rotate is needed, which only an earlier process knew"
+    assert again.code == 1
+    assert f"error: {told}, and step use was given it already\n  hint: start a new run" in again.err, again.all
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        f"type: repeat, repeat: {{max: 1}}, when: '{TEST}', {LOOK}",
+        f"type: repeat, repeat: {{max: 1}}, when: '{TEST.replace('ne', 'eq')}', {LOOK}",
+        f"type: tool, tool: vault, action: gate, for_each: {{over: [1, 2, 3], as: n, until: '{TEST}'}}",
+    ],
+    ids=["wanted", "skipped", "until"],
+)
+def test_what_was_found_of_a_finished_step_needs_no_value(tmp_path, fields):
+    _, again = approved_behind(tmp_path, f"  - {{id: over, {fields}}}\n")
+    assert again.code == 0, again.all
 
 
 @pytest.mark.parametrize("line", range(2, 20))

@@ -20,17 +20,22 @@ def is_enough(until: Condition, done: Done, item: StepExecution) -> bool:
     if compiled.leaf and done.ran:
         layer.promote(compiled.id, done.outputs)
     layer.set_step(compiled.id, {**done.fields, **done.outputs}, item.status(done.status))
-    return until.test(layer)
+    try:
+        return until.test(layer)
+    except SecretNeeded as need:
+        from gert_core.engine.resume.lost import was_last
+
+        return was_last(item, need)
 
 
 def unanswerable(item: StepExecution, error: TemplateError | SecretNeeded) -> Signal:
     """Return the signal of a loop whose ``until`` cannot be evaluated, or not before a lost secret is given again."""
     kind, message = str(ErrorKind.TEMPLATE), str(error)
     if isinstance(error, SecretNeeded):
-        from gert_core.engine.resume.lost import give_again
+        from gert_core.engine.resume.lost import give_again, loop_of
 
         try:
-            return give_again(item.run, error)
+            return give_again(item.run, error, by=loop_of(item.key))
         except StepProblem as problem:
             kind, message = problem.kind, problem.message
     failure = Failure(

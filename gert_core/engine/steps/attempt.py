@@ -152,7 +152,8 @@ def _needed(execution: StepExecution, need: SecretNeeded) -> Result | None:
     from gert_core.engine.resume.lost import give_again
 
     try:
-        signal = give_again(execution.run, need, late=execution.compiled.leaf and not execution.contract.repeatable)
+        late = execution.compiled.leaf and not execution.contract.repeatable
+        signal = give_again(execution.run, need, by=execution.key, late=late)
     except StepProblem as problem:
         return Errored(kind=problem.kind, message=problem.message, acted=execution.acted)
     execution.signals.add([signal])

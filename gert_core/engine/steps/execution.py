@@ -177,6 +177,10 @@ class StepExecution:
         except Undecided:
             self.maybe = True
             return True
+        except SecretNeeded as need:
+            from gert_core.engine.resume.lost import was_wanted
+
+            return was_wanted(self, need)
 
     def _unable(self, kind: str, message: str) -> Done:
         """Close a step that cannot be executed."""

@@ -26,7 +26,7 @@ def unable(execution: StepExecution, problem: StepProblem | SecretNeeded, *, beg
         from gert_core.engine.resume.lost import give_again
 
         try:
-            signal = give_again(execution.run, problem)
+            signal = give_again(execution.run, problem, by=execution.key)
         except StepProblem as lost:
             problem = lost
         else:
