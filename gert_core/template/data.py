@@ -11,11 +11,15 @@ from gert_core.template.errors import TemplateError, UndefinedVariable, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    Facts: TypeAlias = Mapping[str, Mapping[str, object]]
 
 MAX_RESULT: Final = 1024 * 1024
 _NUMBER: Final = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z"
 _INDEX: Final = r"-?[0-9]{1,9}\Z"
 _DEEPEST: Final = 200
+_NOTHING: Final[Facts] = {}
 
 
 class Symbol(str):
@@ -28,24 +32,28 @@ class ListResults(list[object]):
     """The results of a loop as a list.
 
     ``facts`` has for each item what is looked up beside its value, such as its status: a path leads to it, but it is no
-    part of the value.
+    part of the value. ``rest`` has the same of items that are not in the results, by number.
     """
 
-    __slots__ = ("facts",)
+    __slots__ = ("facts", "rest")
 
-    def __init__(self, results: Iterable[object], facts: Sequence[Mapping[str, object]]) -> None:
+    def __init__(
+        self, results: Iterable[object], facts: Sequence[Mapping[str, object]], rest: Facts = _NOTHING
+    ) -> None:
         super().__init__(results)
         self.facts = facts
+        self.rest = rest
 
 
 class MapResults(dict[str, object]):
-    """The results of a loop by key; ``facts`` are those of ``ListResults``, by key."""
+    """The results of a loop by key; ``facts`` and ``rest`` are those of ``ListResults``, by key."""
 
-    __slots__ = ("facts",)
+    __slots__ = ("facts", "rest")
 
-    def __init__(self, results: Mapping[str, object], facts: Mapping[str, Mapping[str, object]]) -> None:
+    def __init__(self, results: Mapping[str, object], facts: Facts, rest: Facts = _NOTHING) -> None:
         super().__init__(results)
         self.facts = facts
+        self.rest = rest
 
 
 class Variables(Protocol):
@@ -92,6 +100,9 @@ def walk(value: object, segments: tuple[str, ...], *, full: tuple[str, ...]) -> 
         elif type(value) is Symbol:
             raise Undecided(dotted(full))
         if beside is None or segment not in beside:
+            if isinstance(value, (MapResults, ListResults)) and segment in value.rest and count + 1 < len(segments):
+                beside, value = value.rest[segment], None
+                continue
             raise _missing(value, full, count + len(full) - len(segments), beside=beside or {})
         value, beside = beside[segment], None
     if type(value) is Symbol:

@@ -485,6 +485,44 @@ def test_until_sees_the_steps_inside_the_item(lab):
     assert calls(lab) == [0, 1, 2]
 
 
+BAD = (
+    "- {{ id: a, type: tool, tool: lab, continue_on_fail: true, for_each: {{ as: n, over: [0, 1, 2, 3, 4], {key} "
+    "until: '{until}' }}, when: '{{{{ ne .n 2 }}}}', inputs: {{ value: '{{{{ .n }}}}', exit: '{{{{ .n }}}}' }} }}"
+)
+
+
+@pytest.mark.parametrize("key", ["", "key: '{{ .n }}',"])
+@pytest.mark.parametrize(
+    ("until", "ran"),
+    [
+        ("{{ ge (len .step.a.failed) 2 }}", [0, 1, 3]),
+        ("{{ len(step.a.skipped) == 1 }}", [0, 1]),
+        ("{{ gt (len .step.a.failed) 9 }}", [0, 1, 3, 4]),
+    ],
+)
+def test_until_may_count_the_items_so_far_that_failed_or_were_skipped(lab, key, until, ran):
+    result = lab(BAD.format(key=key, until=until))
+    assert result.status == "completed", result.result.failures
+    assert calls(lab) == ran
+    lines = result.result.trace.read_bytes().splitlines(keepends=True)
+    for count in range(1, len(lines), 4):
+        result.result.trace.write_bytes(b"".join(lines[:count]))
+        again = lab.runner.resume(result.result.run_id)
+        assert again.status == "completed", count
+        assert again.of("step_complete", "a")[-1]["items"] == max(ran) + 1 + (ran[-1] == 1), count
+
+
+@pytest.mark.parametrize("key", ["", "key: '{{ .n }}',"])
+def test_items_that_until_left_out_have_a_status_and_are_no_results(lab, key):
+    steps = BAD.format(key=key, until="{{ eq .a.status `failed` }}")
+    asked = "{{ .a.1.status }} {{ .a.3.status }} {{ .a.4.failure }} {{ len .a }} {{ .a.3.value | default `none` }}"
+    assert seen(lab, steps, asked) == "failed not_run  2 none"
+    assert lab(steps + "\n- { id: see, type: tool, tool: lab, inputs: { value: '{{ .a.3 }}' } }").status == "error"
+    assert (
+        lab(steps + "\n- { id: see, type: tool, tool: lab, inputs: { value: '{{ .a.9.status }}' } }").status == "error"
+    )
+
+
 def test_until_that_cannot_be_evaluated_fails_the_loop(lab):
     steps = (
         "- { id: a, type: tool, tool: lab, for_each: { as: n, over: [0, 1], until: '{{ lt .n .other }}' }, "

@@ -10,16 +10,17 @@ from gert_core.engine.signals import Failure, Rank, Signal
 
 if TYPE_CHECKING:
     from gert_core.engine.flow.frame import Done
+    from gert_core.engine.flow.items import SortedOut
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.template import Condition, TemplateError
 
 
-def is_enough(until: Condition, done: Done, item: StepExecution) -> bool:
-    """Return whether the loop ends after an item, whose own results and steps are in view."""
+def is_enough(until: Condition, done: Done, item: StepExecution, so_far: SortedOut) -> bool:
+    """Return whether the loop ends after an item, whose own results and steps are in view, and how items came out."""
     layer, compiled = item.layer, item.compiled
     if compiled.leaf and done.ran:
         layer.promote(compiled.id, done.outputs)
-    layer.set_step(compiled.id, {**done.fields, **done.outputs}, item.status(done.status))
+    layer.set_step(compiled.id, {**done.fields, **done.outputs}, item.status(done.status), **so_far.facts(compiled.id))
     try:
         return until.test(layer)
     except SecretNeeded as need:

@@ -11,7 +11,16 @@ from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import NEVER, Done, Frame, ignored_beside
-from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, ItemCount, agent_of, came_out, steps_inside, values_of
+from gert_core.engine.flow.items import (
+    ITEM_NOT_RUN,
+    Item,
+    ItemCount,
+    SortedOut,
+    agent_of,
+    came_out,
+    steps_inside,
+    values_of,
+)
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
@@ -54,8 +63,12 @@ class _Loop:
         self.count: ItemCount | None = None
         self.enough = False
         """Whether ``until`` was true after an item."""
+        self.rest: dict[str, Mapping[str, object]] = {}
+        """What is known of the items behind that one, by key or number."""
         self.unknown = False
         """Whether the items are known only in a real run (dry-run and probe): one represents all of them."""
+        self.so_far = SortedOut((), keyed=each.key is not None, unknown=False)
+        """How the items so far came out, where ``until`` may ask for it."""
 
     def perform(self) -> Done:
         run = self.run
@@ -170,6 +183,7 @@ class _Loop:
             if signal is not None:
                 return [signal]
             if self.enough:
+                self.rest = {one.label: one.facts for one in items[item.index + 1 :]}
                 del items[item.index + 1 :]
                 break
         return []
@@ -224,8 +238,9 @@ class _Loop:
         if layer.exported or layer.scopes:
             item.kept = layer
         if self.compiled.until is not None and done.signal is None:
+            self.so_far.add(item)
             try:
-                self.enough = is_enough(self.compiled.until, done, child)
+                self.enough = is_enough(self.compiled.until, done, child, self.so_far)
             except Undecided:
                 self.unknown = True
             except (TemplateError, SecretNeeded) as error:
@@ -264,7 +279,8 @@ class _Loop:
         results, status = self._results(items), _status(items, worst)
         if self.run.services.backend.symbolic:
             self._weigh(items)
-        layer.set_step(self.compiled.id, results, execution.status(status), **self._sorted_out(items))
+        sorted_out = SortedOut(items, keyed=self.each.key is not None, unknown=self.unknown)
+        layer.set_step(self.compiled.id, results, execution.status(status), **sorted_out.facts(self.compiled.id))
         self._write_scopes(items)
         exported = self._export(results)
         if exported:
@@ -287,27 +303,14 @@ class _Loop:
         if self.compiled.node.fields.continue_on_fail:
             self.execution.uncertain |= any(item.uncertain for item in items)
 
-    def _sorted_out(self, items: list[Item]) -> dict[str, object]:
-        """Return the keys (or indexes) of the items that failed, and of those that were skipped."""
-        if self.unknown or any(item.uncertain for item in items):
-            return {name: Symbol(f"{{{{ .step.{self.compiled.id}.{name} }}}}") for name in ("failed", "skipped")}
-        failed, skipped = [], []
-        for item in items:
-            name = item.index if self.each.key is None else item.label
-            if item.status is StepStatus.SKIPPED:
-                skipped.append(name)
-            elif item.status is not None and item.status is not StepStatus.SUCCESS:
-                failed.append(name)
-        return {"failed": failed, "skipped": skipped}
-
     def _results(self, items: list[Item]) -> object:
         if self.unknown:
             return Symbol(f"{{{{ .{self.compiled.id} }}}}")
         facts = [item.facts for item in items]
         if self.each.key is None:
-            return ListResults([item.outputs for item in items], facts)
+            return ListResults([item.outputs for item in items], facts, self.rest)
         results = {item.label: item.outputs for item in items}
-        return MapResults(results, dict(zip(results, facts, strict=True)))
+        return MapResults(results, dict(zip(results, facts, strict=True)), self.rest)
 
     def _write_scopes(self, items: list[Item]) -> None:
         """Write each item's outputs one level below the scope's own path: ``.scope.round/0.<key>.<output>``."""

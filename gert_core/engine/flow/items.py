@@ -11,7 +11,7 @@ from gert_core.engine.trees import MISSING, descend
 from gert_core.template import ListResults, MapResults, Symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gert_core.documents.tree import StepNode
     from gert_core.engine.progress import Progress, StepInfo
@@ -78,6 +78,35 @@ class Item:
         return isinstance(self.facts[STATUS], Symbol)
 
 
+class SortedOut:
+    """The keys (or indexes) of the items that failed, and of those that were skipped, of the items so far."""
+
+    __slots__ = ("_keyed", "failed", "skipped", "unknown")
+
+    def __init__(self, items: Iterable[Item], *, keyed: bool, unknown: bool) -> None:
+        self._keyed = keyed
+        self.unknown = unknown
+        """Whether only a real run knows them."""
+        self.failed: list[object] = []
+        self.skipped: list[object] = []
+        for item in items:
+            self.add(item)
+
+    def add(self, item: Item) -> None:
+        """Take an item that is over, or has not run."""
+        self.unknown |= item.uncertain
+        if item.status is StepStatus.SKIPPED:
+            self.skipped.append(item.label if self._keyed else item.index)
+        elif item.status is not None and item.status is not StepStatus.SUCCESS:
+            self.failed.append(item.label if self._keyed else item.index)
+
+    def facts(self, step_id: str) -> dict[str, object]:
+        """Return them as what is known about the step of the loop."""
+        if self.unknown:
+            return {name: Symbol(f"{{{{ .step.{step_id}.{name} }}}}") for name in ("failed", "skipped")}
+        return {"failed": self.failed, "skipped": self.skipped}
+
+
 def agent_of(value: object) -> Principal | None:
     """Return the agent that an item names by ``id`` and ``role``."""
     if not isinstance(value, dict):
@@ -125,4 +154,4 @@ def _member(outputs: object, facts: Mapping[str, object], path: tuple[str, ...])
     return None if found is MISSING else found
 
 
-__all__ = ["ITEM_NOT_RUN", "Item", "ItemCount", "agent_of", "came_out", "steps_inside", "values_of"]
+__all__ = ["ITEM_NOT_RUN", "Item", "ItemCount", "SortedOut", "agent_of", "came_out", "steps_inside", "values_of"]
