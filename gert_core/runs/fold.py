@@ -5,6 +5,7 @@ from __future__ import annotations
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
 from gert_core.runs import holds
@@ -158,6 +159,8 @@ class Fold:
         ticket = self.state.tickets.pop(str(event.data.get("ticket_id")), None)
         void = event.type == EventType.APPROVAL_VOID
         self._approval(event, "void" if void else str(event.data.get("status") or "resolved"))
+        if event.data.get("reason") == ErrorKind.APPROVAL_REJECTED and event.data.get("approver_id"):
+            self.state.approvals[str(event.step_key)]["rejected_by"] = event.data["approver_id"]
         if ticket is not None:
             self.state.times.wait(ticket["submitted"], event.timestamp)
 

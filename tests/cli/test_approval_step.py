@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+from gertproc import Gert
 
 RUNBOOK = """\
 apiVersion: kernel/v0
@@ -250,3 +251,21 @@ def test_an_approval_of_a_request_that_listed_what_may_be_called_still_counts(he
     assert "may call" not in gert("approvals", "show", new[0]["ticket_id"])[1], "the type is the new one"
     code, out, err = gert("resume", "--run", pending["run_id"], "--json")
     assert (code, json.loads(out)["status"]) == (0, "completed"), err
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ("y alice\nn bob: no\n", "approvals: ok rejected by bob"),
+        ("n bob: no\n", "approvals: ok rejected by bob"),
+        ("y alice\ny bob\n", "approvals: ok by alice and bob"),
+        ("y alice\n", "approvals: ok rejected"),
+    ],
+    ids=["second", "alone", "nobody", "no-answer"],
+)
+def test_the_result_names_who_rejected(here, answers, told):
+    (here / "gate.yaml").write_text(RUNBOOK.replace("on_reject: fail", "on_reject: fail, continue_on_fail: true"))
+    (here / "gate.yaml").write_text((here / "gate.yaml").read_text().replace("{{ .ok.approvers }}", "x"))
+    done = Gert(here)("exec", "gate.yaml", answers=answers)
+    (line,) = [line for line in done.all.splitlines() if "approvals:" in line]
+    assert line.split(" (waited")[0].strip() == told

@@ -64,7 +64,8 @@ def approvals_line(state: RunState) -> str:
 
 def _approval(key: str, known: dict[str, Any], state: RunState) -> str:
     name, status = readable_key(key), str(known.get("status"))
-    people = " and ".join(map(str, known.get("approvers") or ()))
+    who = known.get("approvers") if status == "approved" else [known["rejected_by"]] if "rejected_by" in known else ()
+    people = " and ".join(map(str, who or ()))
     if status == "pending":
         return f"{name} pending"
     record = state.steps.get(key)
