@@ -64,7 +64,7 @@ def preflight(
         warnings |= dict.fromkeys(_possible_denials(request, compiled, policies, remaining))
     known: dict[tuple[str, str, bool], Diagnostic | None] = {}
     lacking = {name: one for name, one in secrets.items() if one.lacks_required}
-    named: set[tuple[bool, str, str]] = set()
+    named: dict[bool, set[str]] = {True: set(), False: set()}
     for use in uses(compiled.runbook, compiled.contracts, remaining):
         needs = []
         if isinstance(use, Start):
@@ -75,11 +75,7 @@ def preflight(
                 known[asked] = _missing(request, use)
             needs.append(known[asked])
         if use.document in lacking:
-            found = _missing_secrets(use, lacking[use.document])
-            said = (use.certain, use.document, found.message if found is not None else "")
-            if said not in named:  # the first step that needs them is enough
-                named.add(said)
-                needs.append(found)
+            needs.append(_missing_secrets(use, lacking[use.document], named[use.certain]))
         for found in filter(None, needs):
             if use.certain:
                 findings.append(replace(found, message=f"step {use.prefix}{use.step.id}: {found.message}"))
@@ -230,12 +226,16 @@ def _missing_program(request: Request, runbook: Runbook, start: Start) -> Diagno
     return _at(document, ErrorKind.NOT_FOUND, message, path=start.step.path, hint=hint)
 
 
-def _missing_secrets(use: Use | Start, secrets: Secrets) -> Diagnostic | None:
-    """Return which required secrets of the tool, or of the runbook for all of its programs, are not set."""
+def _missing_secrets(use: Use | Start, secrets: Secrets, named: set[str]) -> Diagnostic | None:
+    """Return which required secrets of the tool, or of the runbook for all of its programs, are not set.
+
+    Those that are ``named`` for a step before it are left out: setting them is enough for all.
+    """
     tool = use.tool.name if isinstance(use, Use) else None
-    missing = secrets.missing(tool)
+    missing = [name for name in secrets.missing(tool) if name not in named]
     if not missing:
         return None
+    named.update(missing)
     message = secrets.refusal(missing, tool)
     hint = f"set {'it' if len(missing) == 1 else 'them'} in the environment of gert"
     if isinstance(use, Use) and not secrets.required.issuperset(missing):

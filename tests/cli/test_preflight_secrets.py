@@ -61,6 +61,19 @@ def test_a_required_secret_of_the_runbook_is_named_once(shell):
     assert (found["file"].endswith("book.yaml"), found["line"]) == (True, 4)
 
 
+def test_a_secret_that_several_steps_need_is_named_once(shell):
+    again = ASK.replace("id: ask", "id: again")
+    book(shell, LOOK, ASK, again, meta="secrets: [{ env: NEEDED }]")
+    runbook = ("secret_missing", "step look: the runbook requires secret `NEEDED`, which is not set")
+    assert refused(shell) == [runbook, SECRET]
+    book(shell, ASK, LOOK, again, meta="secrets: [{ env: NEEDED }]")
+    both = "step ask: the runbook and tool `ask` require secrets `NEEDED` and `ASK_TOKEN`, which are not set"
+    assert [finding[1] for finding in refused(shell)] in (
+        [both],
+        [both.replace("`NEEDED` and `ASK_TOKEN`", "`ASK_TOKEN` and `NEEDED`")],
+    )
+
+
 def test_programs_of_extensions_need_the_secrets_of_the_runbook(shell):
     shell.program("gert-ext-own", "touch looked\n")
     step = "- { id: own, type: extension, extension: own, contract: { effects: [network] } }"
