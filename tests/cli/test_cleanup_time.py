@@ -1,4 +1,4 @@
-"""Cleanup that runs out of time says which limit ended it."""
+"""Steps that run out of a time that is not their own, of a block or its cleanup, say which limit ended them."""
 
 from __future__ import annotations
 
@@ -57,3 +57,22 @@ def test_a_step_that_is_ended_by_its_own_timeout_does_not(gert):
     gert.write(book=BOOK % ("20s", "{ id: undo, type: tool, tool: sh, inputs: { do: sleep 20 }, timeout: 300ms }"))
     said = gert("exec", "book.yaml", "--json")
     assert (said.code, "cleanup" in said.out) == (1, False), said.out
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "{ id: push, type: tool, tool: sh, inputs: { do: sleep 20 } }",
+        "{ id: push, type: tool, tool: sh, inputs: { do: test -e x && exec sleep 20; touch x; exit 1 }, retry: { max: 2, delay: 10ms } }",
+        "{ id: in, type: block, timeout: 9s, steps: [{ id: push, type: wait, for: 20s }] }",
+    ],
+    ids=["a tool", "an attempt", "deeper"],
+)
+def test_a_step_that_the_time_of_its_block_ends_names_the_block(gert, step):
+    cut = BOOK.replace("cleanup_timeout: %s", "timeout: 600ms").replace("    on_failure: [%s]\n", "")
+    gert.write(book=cut.replace("{ id: push, type: tool, tool: sh, inputs: { do: exit 1 } }", step))
+    said = gert("exec", "book.yaml", "--json")
+    assert said.code == 1, said.all
+    told = " ".join(failure["message"] for failure in said.document["failures"])
+    up = "the time of step ship is up: all of it may take 600ms (`timeout`)"
+    assert told.count(up) == 1, told

@@ -66,6 +66,8 @@ def close(execution: StepExecution, result: Result | None) -> Done:
 def _reason(execution: StepExecution, result: Failed | Errored) -> str:
     """Return the message of a failure; a step that ran out of a time that is not its own says whose it was."""
     limit = execution.deadline.limit if result.kind == ErrorKind.TIMEOUT and execution.deadline.expired else ""
+    if limit == execution.compiled.limit:
+        return result.message
     return f"{result.message}; {limit}" if limit else result.message
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import PURE, Contract, Flow, Principal
 from gert_core.contracts import Contracts, find_action
 from gert_core.engine.steps.body import Body
+from gert_core.kit.durations import duration_text
 from gert_core.plugin.lazy import load_target
 from gert_core.template import compile_condition, compile_value
 
@@ -65,6 +66,7 @@ class CompiledStep:
         "lead",
         "leaf",
         "levels",
+        "limit",
         "list_blocks",
         "named",
         "node",
@@ -134,6 +136,11 @@ class CompiledStep:
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout
         if "timeout" in step_type.owns:
             self.timeout = None
+        self.limit = ""
+        """What a step is told that is ended because all of this one, with blocks, takes too long."""
+        if self.timeout is not None and not self.leaf:
+            all_of_it = f"all of it may take {duration_text(self.timeout)} (`timeout`)"
+            self.limit = f"the time of step {self.id} is up: {all_of_it}"
         self.retry = self._policy(runbook) if self.leaf else None
         """How often it is attempted; None: once."""
         each = fields.for_each

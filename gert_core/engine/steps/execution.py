@@ -155,7 +155,7 @@ class StepExecution:
             from gert_core.engine.steps.retrying import run_attempts
 
             return run_attempts(self, self.compiled.retry)
-        self.deadline = self.frame.deadline.within(self.compiled.timeout)
+        self.deadline = self.frame.deadline.within(self.compiled.timeout, limit=self.compiled.limit)
         return close(self, attempt(self))
 
     def _enter(self) -> None:
