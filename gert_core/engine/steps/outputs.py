@@ -13,7 +13,7 @@ from gert_core.engine.steps.results import type_fault
 from gert_core.engine.steps.secret_outputs import learn_output
 from gert_core.kit.excerpts import shorten
 from gert_core.plugin.functions import PluginFault, Unusable
-from gert_core.secrets import MARK, LostSecret
+from gert_core.secrets import LostSecret
 from gert_core.template import Symbol
 from gert_core.values import canonical, coerce
 
@@ -38,12 +38,12 @@ def normalise(execution: StepExecution, values: Mapping[str, object]) -> dict[st
     ):
         return dict(values)
     try:
-        encoded = json.dumps(dict(values), allow_nan=False)
-        decoded: dict[str, object] = json.loads(encoded)
+        decoded: dict[str, object] = json.loads(json.dumps(dict(values), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         fault = type_fault(execution, "run", Unusable(f"an output cannot be written as JSON: {error}"))
         raise StepProblem(ErrorKind.OUTPUT_TYPE, fault.message) from None
-    return _with_lost(decoded, values) if MARK in encoded else decoded
+    recorded = execution.services.recorded
+    return _with_lost(decoded, values) if recorded is not None and recorded.lost.names else decoded
 
 
 def _with_lost(decoded: Any, before: object) -> Any:
