@@ -328,6 +328,12 @@ def test_in_finally_there_need_not_be_a_failure(lab, when, read):
     assert ran.result.failures[0].kind == "template", "the warning is true"
 
 
+def test_jumps_elsewhere_do_not_make_a_failure_doubtful(lab):
+    jump = "- { id: j, type: tool, tool: lab, scope: j, next: group }\n"
+    assert warnings(lab, jump + CLEANUP % ("on_failure", "", "{{ .failure.step }}")) == []
+    assert len(warnings(lab, jump + CLEANUP % ("finally", "", "{{ .failure.step }}"))) == 1
+
+
 INNER = "{ id: a, type: tool, tool: lab, inputs: { value: 1 }, export: { got: value }%s }"
 HOMES = {
     "repeat": "- { id: l, type: repeat, repeat: { max: 2 }, steps: [ %s ] }\n",

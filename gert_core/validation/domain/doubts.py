@@ -77,7 +77,7 @@ class Doubts:
         """Warn if the output that a reference of ``reader`` leads to may be missing; return whether it may."""
         refs, path = self.refs, reference.path
         if path[0] == FAILURE:
-            if len(path) > 1:
+            if len(path) > 1 and not entry.holds:
                 self._check_failure(text, reference, kind)
             return True
         by_id = refs.ctx.runbook.by_id
