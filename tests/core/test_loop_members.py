@@ -140,3 +140,40 @@ def test_what_steps_inside_put_out_is_exported_as_a_map(lab):
     steps = loop(more="export: { ones: one.value }") + end(a="{{ .ones }}")
     assert findings(lab, steps) == []
     assert lab(steps, end=False).result.outcome.meta == {"a": {"a": "1a", "b": "1b", "c": "1c"}}
+
+
+NESTED = """
+- id: o
+  type: block
+  for_each: { as: x, over: [a, b], key: "{{ .x }}" }
+  %s
+  steps:
+    - { id: i, type: tool, tool: lab, when: '{{ eq .y "p" }}', for_each: { as: y, over: [p, q], key: "{{ .y }}" }, inputs: { value: "{{ .x }}{{ .y }}" } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "read", "tests"),
+    [
+        ("", ".o.a.i.p.value", [".o.a.i.p"]),
+        ("continue_on_fail: true", ".o.b.i.p.value", [".o.b", ".o.b.i.p"]),
+        ("continue_on_fail: true", ".o.b.i.p.status", [".o.b"]),
+        ("when: '{{ eq .x `b` }}'", ".step.o.b.i.p.value", [".o.b", ".o.b.i.p"]),
+    ],
+)
+def test_the_hint_for_an_item_inside_an_item_holds_to_the_letter(lab, more, read, tests):
+    ((rule, _, hint),) = findings(lab, NESTED % more + end(a=f"{{{{ {read} }}}}"))
+    assert rule == "maybe-undefined"
+    fallback, told = hint.removeprefix("write `").split("`, or read it only where ")
+    assert told.split("`")[1:-3:2] == [f"{test}.status" for test in tests]
+    assert findings(lab, NESTED % more + end(a=f"{{{{ {fallback.replace(chr(34), '`')} }}}}")) == []
+    asked = " ".join(f"(eq {test}.status `success`)" for test in tests)
+    tested = end(a=f"{{{{ {read} }}}}").replace("type: end", f"type: end, when: '{{{{ and {asked} true }}}}'")
+    assert findings(lab, NESTED % more + tested + end(b="x").replace("over", "last")) == []
+    assert lab(NESTED % more + tested + end(b="x").replace("over", "last"), end=False).result.outcome.meta["a"]
+
+
+def test_the_status_of_an_item_inside_an_item_never_warns_where_its_loop_has_begun(lab):
+    read = end(a="{{ .o.a.i.q.status }} {{ .step.o.b.i.p.status }}")
+    assert findings(lab, NESTED % "" + read) == []
+    assert lab(NESTED % "" + read, end=False).result.outcome.meta == {"a": "skipped success"}

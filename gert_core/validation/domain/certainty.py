@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import Flow
 from gert_core.template.tree import AllOf, AnyOf, Choice, Default, Defined, Path, children
 from gert_core.validation.domain.flow import guarded
+from gert_core.validation.domain.looped import is_item
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.scalars import expressions
 from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, tests_of
@@ -117,7 +118,7 @@ def _may_lack(step: StepNode) -> bool:
 def may_end_before(step: StepNode, item: tuple[str, ...]) -> bool:
     """Return whether a loop may end early, before it comes to an item; the first one always runs."""
     loop = step.fields.for_each
-    return loop is not None and loop.until is not None and item[1:2] not in ((), ("0",))
+    return loop is not None and loop.until is not None and is_item(item) and item[-1] != "0"
 
 
 def why_uncertain(step: StepNode, *, item: bool) -> str:

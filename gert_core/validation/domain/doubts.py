@@ -18,6 +18,7 @@ from gert_core.validation.domain.certainty import (
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.flow import guarded
+from gert_core.validation.domain.looped import is_item, items_on
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, may_test, tested
 
@@ -73,40 +74,67 @@ class Doubts:
         if excluded:
             self.known = both((self.known, excluded)) if self.known else excluded
 
-    def check(self, entry: Entry, reader: StepNode, text: TemplateText, *, reference: Reference, kind: str) -> bool:
-        """Warn if the output that a reference of ``reader`` leads to may be missing; return whether it may."""
+    def check(
+        self, entries: Sequence[Entry], reader: StepNode, text: TemplateText, *, reference: Reference, kind: str
+    ) -> bool:
+        """Warn if the output that a reference of ``reader`` leads to may be missing; return whether it may.
+
+        ``entries`` are the variables that it leads over: loops, and what their items have.
+        """
         refs, path = self.refs, reference.path
         if path[0] == FAILURE:
-            if len(path) > 1 and not entry.holds:
+            if len(path) > 1 and not entries[0].holds:
                 self._check_failure(text, reference, kind)
             return True
-        by_id = refs.ctx.runbook.by_id
-        if is_certain(entry, refs.ctx.flow, refs.around()):
+        doubtful = [steps for entry in entries if (steps := self._doubtful(entry, reader, text, path))]
+        if not doubtful:
             return False
-        steps = list(entry.steps()) or [by_id[name] for name in path[:2] if name in by_id]
-        if not steps or self._certain(steps, path, self.known):
-            return False
-        if text.lenient and any(step.path[: len(reader.path)] == reader.path for step in steps):
-            return False
-        template = refs.compiled(text.value, condition=text.condition).template
-        if is_protected(template, path, lambda more: self._certain(steps, path, both((self.known, more)))):
-            return False
-        shown, item = "." + ".".join(path), self._item(steps[0], path)
-        early = may_end_before(steps[0], item)
-        why = f"`until` may end `{steps[0].id}` before it" if early else why_uncertain(steps[0], item=len(item) == 2)
+        step = doubtful[0][0]
+        shown, item = "." + ".".join(path), self._item(step, path)
+        early = may_end_before(step, item)
+        why = f"`until` may end `{step.id}` before it" if early else why_uncertain(step, item=is_item(item))
         fallback = default_of(kind, shown, kernel=shown in str(text.value))
-        target = ".".join(item or (steps[0].id,))
-        hint = f"write `{fallback}`"
-        if not early and (item or self._in_view(steps[0])):
-            hint += f", or read it only where `.{target}.status` is `success`"
         refs.ctx.add(
             "maybe-undefined",
             f"`{shown}` may be undefined: {why}",
             path=text.path,
-            hint=hint,
+            hint=f"write `{fallback}`{self._where([steps[0] for steps in doubtful], path)}",
             offset=offset_of(text.value, path=path, offset=reference.offset),
         )
         return True
+
+    def _doubtful(
+        self, entry: Entry, reader: StepNode, text: TemplateText, path: tuple[str, ...]
+    ) -> Sequence[StepNode]:
+        """Return the steps that set a variable if it may be missing where a text reads a path over it."""
+        refs = self.refs
+        by_id = refs.ctx.runbook.by_id
+        if is_certain(entry, refs.ctx.flow, refs.around()):
+            return ()
+        steps = list(entry.steps()) or [by_id[name] for name in path[:2] if name in by_id]
+        if not steps or self._certain(steps, path, self.known):
+            return ()
+        if text.lenient and any(step.path[: len(reader.path)] == reader.path for step in steps):
+            return ()
+        template = refs.compiled(text.value, condition=text.condition).template
+        if is_protected(template, path, lambda more: self._certain(steps, path, both((self.known, more)))):
+            return ()
+        return steps
+
+    def _where(self, steps: Sequence[StepNode], path: tuple[str, ...]) -> str:
+        """Return the end of the hint for a path whose steps may not have run: which tests make it certain."""
+        asked: list[tuple[str, ...]] = []
+        for step in steps:
+            item, looped = self._item(step, path), step.fields.for_each is not None
+            if may_end_before(step, item) or (looped and item and not is_item(item)):
+                return ""
+            if not item and not self._in_view(step):
+                return ""
+            if item and not is_item(item) and asked == [item[:-1]]:
+                asked.pop()  # the status of a step inside an item is there whatever became of the item
+            asked.append(item or (("step", step.id) if looped else (step.id,)))
+        shown = " and ".join(f"`.{'.'.join(one)}.status`" for one in asked)
+        return f", or read it only where {shown} {'is' if len(asked) == 1 else 'are'} `success`"
 
     def check_outcome(self, entry: Entry, text: TemplateText, *, reference: Reference, shape: Shape) -> None:
         """Warn about a member of an outcome's ``meta`` that only some ends of the included runbook give."""
@@ -153,6 +181,11 @@ class Doubts:
 
     def _certain(self, steps: Sequence[StepNode], path: tuple[str, ...], known: Excluded) -> bool:
         """Return whether one of the steps that set what a path leads to is known to have succeeded, or answered."""
+        targets = items_on(path, self.refs.ctx.runbook.by_id, self.refs.members)
+        if targets and not any(may_end_before(step, self._item(step, path)) for step in steps):
+            left = STATUSES - known.get(targets[-1], frozenset())
+            if SUCCESS in left and left <= _ANSWERED:
+                return True
         for step in steps:
             excluded = known.get((step.id,), frozenset())
             left = possible(step, self.refs.ctx.flow, self.refs.around())
@@ -186,10 +219,12 @@ class Doubts:
 
     def _item(self, step: StepNode, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the item of a loop, or the step inside an item, whose output a path reads; nothing for other paths."""
-        start = 1 if path[0] == "step" else 0
-        if path[start] in self.refs.members and path[start] != step.id:
-            return (*path[start : start + 2], step.id)
-        return path[start : start + 2] if step.fields.for_each is not None and path[start] == step.id else ()
+        targets = items_on(path, self.refs.ctx.runbook.by_id, self.refs.members)
+        for target in targets:
+            if step.id == target[-2 if is_item(target) else -1]:
+                return target
+        around = [target for target in targets if is_item(target)]
+        return (*around[-1], step.id) if around else ()
 
 
 __all__ = ["Doubts"]

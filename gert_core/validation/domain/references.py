@@ -8,10 +8,10 @@ from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.bare_words import bare_word_hint
 from gert_core.validation.domain.compared import check_compared, compared_words
-from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.doubts import Doubts
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.expressions import offset_of
+from gert_core.validation.domain.looped import OF_LOOPS, outputs_on
 from gert_core.validation.domain.names import check_input_shadowed
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RETRY: Final = "retry_count"
 ATTEMPTS: Final = "attempts"
-_OF_LOOPS: Final = {"failed": declared_shape("list"), "skipped": declared_shape("list")}
+_OF_LOOPS: Final = dict.fromkeys(OF_LOOPS, declared_shape("list"))
 _OWN: Final = {
     "status": declared_shape("string"),
     RETRY: declared_shape("int"),
@@ -45,12 +45,6 @@ _RUN: Final = Shape(
     "object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook", "started")}
 )
 _CLOSING: Final = Shape("object", fields={**(_RUN.fields or {}), "status": declared_shape("string")})
-
-
-_NEVER: Final = frozenset(
-    {"status", "attempts", RETRY, "passed", "handled", "iterations", "exit_code", FAILURE, *_OF_LOOPS}
-)
-"""What a step has whether it ran or not."""
 
 
 class CheckedTemplate:
@@ -263,8 +257,9 @@ class References:
 
     def _doubt(self, step: StepNode, text: TemplateText, reference: Reference, found: Shape) -> None:
         """Warn if what a reference of the step leads to may be missing."""
-        path, entry = reference.path, self._output(reference.path)
-        if entry is not None and self.doubts.check(entry, step, text, reference=reference, kind=found.kind):
+        path = reference.path
+        entries = outputs_on(path, self.env, self.ctx.runbook.by_id, self.members)
+        if entries and self.doubts.check(entries, step, text, reference=reference, kind=found.kind):
             return
         if found.lacks and (known := self.env.names.get(path[1] if path[0] == "step" else path[0])) is not None:
             self.doubts.check_outcome(known, text, reference=reference, shape=found)
@@ -291,33 +286,6 @@ class References:
         if setter is not None and name != setter.id and name not in setter.fields.exports:
             self._inputs.discard(name)
             check_input_shadowed(self.ctx, setter, name, read=text.path)
-
-    def _output(self, path: Sequence[str]) -> Entry | None:
-        """Return the variable that a path leads to if that is an output: what a step has in any case never warns."""
-        names, head, rest = self.env.names, path[0], path[1:]
-        if head == SCOPE and head not in names:
-            found = self.env.scope([part for segment in rest for part in segment.split("/")])
-            return found[0] if found is not None else None
-        if head == "step" and head not in names and rest:
-            head, rest = rest[0], rest[1:]
-        entry, step = names.get(head), self.ctx.runbook.by_id.get(head)
-        if step is None:
-            return entry
-        looped = step.fields.for_each is not None and bool(rest) and rest[0] not in _NEVER
-        if looped:  # an item itself may be null
-            rest = rest[1:]
-            inside = bool(rest) and rest[0] in self.members.get(head, ())
-            if inside and rest[1:2] and rest[1] in _NEVER:
-                return None
-            if inside and entry is not None and entry.holds:
-                entry, step = self.members[head][rest[0]], self.ctx.runbook.by_id.get(rest[0])
-                if step is None:
-                    return entry
-                rest = rest[1:]
-        if not rest or rest[0] in _NEVER:
-            return None
-        deep = len(rest) > 1 and rest[0] == step.type.included_outcome
-        return None if looped and rest[0] in step.type.fields and not deep else entry  # null without an item's result
 
     def _scalars(self, text: TemplateText, uses: Sequence[ScalarUse]) -> None:
         """Report lists and maps where a single value is needed."""

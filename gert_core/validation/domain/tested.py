@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     Target = tuple[str, ...]
-    """The id of a step, the id of a loop and the key of an item, or these and the id of a step inside it.
+    """The id of a step, the id of a loop and the key of an item, or these and the id of a step inside it, and so on.
 
     Of a step that includes a runbook, also each of these with the field that has the outcome.
     """
@@ -98,8 +98,8 @@ def _target(node: Any) -> tuple[Target, str] | None:
     segments = node.segments[1:] if node.segments[0] == "step" else node.segments
     length, last = len(segments), segments[-1]
     if last in (_CATEGORY, _CODE):
-        return (segments[:-1], last) if length in (3, 4, 5) else None
-    return (segments[:-1], last) if length in (2, 3, 4) and last in _WORDS else None
+        return (segments[:-1], last) if length > 2 else None
+    return (segments[:-1], last) if length > 1 and last in _WORDS else None
 
 
 def _compared(name: str, args: tuple[Any, ...]) -> tuple[Excluded, Excluded]:
