@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from gert_core.template import MappingVariables, TemplateError, compile_value, to_text
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from gert_core.documents.scenario import ExpectationModel
-    from gert_core.documents.tree import Runbook, StepNode
+    from collections.abc import Callable, Iterator
 
 _PART: Final = re.compile(r"(?:(?P<number>\d+)|(?P<id>[^/\[#]+)(?:#(?P<visit>\d+))?(?:\[(?P<item>[^\]]*)\])?)(?:/|\Z)")
 
@@ -41,7 +36,7 @@ def parts_of(name: str) -> tuple[tuple[StepPart | str, ...], bool]:
     return tuple(found), bool(found) and isinstance(found[-1], StepPart)
 
 
-def _quoted(label: str) -> str:
+def quoted(label: str) -> str:
     """Return the label of an item as it is in step keys."""
     from urllib.parse import quote  # only names of items need it
 
@@ -78,7 +73,7 @@ def matches(name: str, key: str, position: Callable[[str], int | None]) -> bool:
             continue
         if part.id != wanted.id or ((exact or wanted.visit) and (wanted.visit or "1") != (part.visit or "1")):
             return False
-        if wanted.item is not None and not _is_item(wanted.item, part.item, position(place)):
+        if wanted.item is not None and not is_item(wanted.item, part.item, position(place)):
             return False
         at -= 1
     return at < 0
@@ -98,74 +93,13 @@ def _cut(key: str) -> int:
     return max(key.rfind("/", 0, len(key)), 0)
 
 
-def _is_item(asked: str, label: str | None, place: int | None) -> bool:
+def is_item(asked: str, label: str | None, place: int | None) -> bool:
+    """Return whether an item with this label in step keys, at this place, is the one that is asked for."""
     if label is None:
         return False
     if asked.isdecimal():
         return place == int(asked)
-    return label in (asked, _quoted(asked))
+    return label in (asked, quoted(asked))
 
 
-# -- names that no step or item can have -------------------------------------------------------------------------------
-
-
-def impossible_names(test: ExpectationModel, book: Runbook) -> Iterator[str]:
-    """Yield a warning for each name in a test that belongs to a step but can be none of its keys."""
-    for field, names in (("must_reach", test.must_reach), ("must_not_reach", test.must_not_reach)):
-        for name in names:
-            why = _impossible(name, book.by_id)
-            if why is not None and not _is_inside(name, book):
-                yield f"{field}: {name!r} cannot be reached: {why}"
-
-
-def _is_inside(name: str, book: Runbook) -> bool:
-    """Return whether a step of an included runbook can have a name; a path may begin with steps of those around it."""
-    steps = [part for part in parts_of(name)[0] if isinstance(part, StepPart)]
-    for one in book.included.values():
-        by_id = one.runbook.by_id
-        if steps[-1].id in by_id and (len(steps) > 1 or _impossible(name, by_id) is None):
-            return True
-    return False
-
-
-def _impossible(name: str, by_id: Mapping[str, StepNode]) -> str | None:
-    """Return why no execution can have a name; None when one can, or when its step is unknown."""
-    parts, _ = parts_of(name)
-    steps = [part for part in parts if isinstance(part, StepPart)]
-    node: StepNode | None = None
-    for part in reversed(steps):
-        owner = node.within.owner if node is not None and node.within is not None else None
-        if node is not None and (owner is None or owner.id != part.id):
-            return f"step {node.id} is not directly inside step {part.id}"
-        node = by_id.get(part.id)
-        if node is None:
-            return None
-        why = _no_item(node, part.item) if part.item is not None else None
-        if why is not None:
-            return why
-    return None
-
-
-def _no_item(node: StepNode, item: str) -> str | None:
-    loop = node.fields.for_each
-    if loop is None:
-        return f"step {node.id} has no for_each, so it has no items"
-    if not item.isdecimal() and loop.key is None:
-        return f"the for_each of step {node.id} has no key, so its items have numbers only"
-    if not isinstance(loop.over, list):
-        return None
-    if item.isdecimal():
-        return None if int(item) < len(loop.over) else f"step {node.id} has {len(loop.over)} items"
-    if not compile_value(loop.over).static:
-        return None
-    try:
-        key = compile_value(loop.key)
-        labels = [to_text(key.render(MappingVariables({loop.as_: value}))) for value in loop.over]
-    except TemplateError:  # it needs more than the item
-        return None
-    if any(_is_item(item, _quoted(label), None) for label in labels):
-        return None
-    return f"no item of step {node.id} has this key; it has {', '.join(labels[:8])}"
-
-
-__all__ = ["StepPart", "impossible_names", "matches", "parts_of", "step_id_of"]
+__all__ = ["StepPart", "is_item", "matches", "parts_of", "quoted", "step_id_of"]

@@ -22,8 +22,8 @@ from gert_core.governance import load_policies
 from gert_core.kit.log import fault
 from gert_core.plugin.loader import saying
 from gert_core.scenarios.expect import Observed, check_expectations, unknown_steps
-from gert_core.scenarios.names import impossible_names
 from gert_core.scenarios.observe import ObservingBackend, Seen, StepSeen
+from gert_core.scenarios.possible import impossible_names
 from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
 from gert_core.scenarios.visits import PENDING, UNANSWERED, Visits
 from gert_core.secrets import MINIMUM, collect
