@@ -174,7 +174,7 @@ WHEN = ", when: '{{ %s }}'"
         ("a.exit_code == 0", 0),
         ('or .on (eq .a.status "success")', 1),
         ('or (eq .a.status "success") (eq .a.status "failed")', 0),
-        (".on", 1),
+        ("not .on", 1),
         ('eq .use.status "not_run"', 1),
         ('ne .a.status "skipped"', 0),
         ('ne .a.status "success"', 1),
@@ -214,7 +214,7 @@ def test_a_condition_around_the_reader_counts_the_right_way_round(lab, kind):
     assert warnings(lab, SKIPPED + around(f'{test} .a.status "success"', kind)) == []
     assert len(warnings(lab, SKIPPED + around(f'{wrong} .a.status "success"', kind))) == 1
     assert len(warnings(lab, FAILING + around('eq .a.status "failed"', kind))) == 1
-    assert len(warnings(lab, SKIPPED + around(".on", kind))) == 1
+    assert len(warnings(lab, SKIPPED + around("not .on", kind))) == 1
 
 
 def test_it_does_not_count_behind_them(lab):
@@ -363,3 +363,63 @@ def test_inside_the_loop_the_status_of_the_step_is_readable(lab):
     (found,) = warnings(lab, steps % (INNER % ", when: '{{ .on }}'", reading % ""))
     assert found.hint.endswith(", or read it only where `.a.status` is `success`")
     assert warnings(lab, steps % (INNER % ", when: '{{ .on }}'", reading % WHEN % 'eq .a.status "success"')) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("a.value is defined and a.value == 1", 0),
+        ("a.value is defined", 0),
+        ("step.a.value is defined", 0),
+        ("a.value is not undefined and on", 0),
+        ("not (a.value is not defined)", 0),
+        ("a.value is not defined", 1),
+        ("a is defined", 1),
+        ("a.value is defined or on", 1),
+        ("use.value is defined", 1),
+    ],
+)
+def test_asking_whether_it_is_defined_counts(lab, condition, count):
+    assert len(warnings(lab, SKIPPED + use("{{ .a.value }}", WHEN % condition))) == count
+
+
+GROUP = "- { id: g, type: block, steps: [ %s ], on_failure: [ { id: f, type: tool, tool: lab, scope: f } ] }\n"
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ('and (eq .g.status "success") (not .g.handled)', 0),
+        ('g.status == "success" and not g.handled', 0),
+        ('g.status == "success" and g.handled == false', 0),
+        ('eq .g.status "success"', 1),
+        ("not .g.handled", 1),
+        ('and (eq .g.status "success") .g.handled', 1),
+    ],
+)
+def test_a_block_that_succeeded_without_a_handled_failure_has_run_its_steps(lab, condition, count):
+    steps = GROUP % (A % "").strip("\n- ")
+    assert len(warnings(lab, steps + use("{{ .a.value }}", WHEN % condition))) == count
+    skipped = GROUP % SKIPPED.strip("\n- ")
+    assert len(warnings(lab, skipped + use("{{ .a.value }}", WHEN % condition))) == 1
+
+
+@pytest.mark.parametrize(
+    ("between", "condition", "count"), [("", ".value", 0), ("", ".c.value", 1), ("d", ".value", 1)]
+)
+def test_the_same_when_means_that_both_run_if_nothing_changes_in_between(lab, between, condition, count):
+    first = SURE.replace("id: a", "id: c")
+    steps = first + SKIPPED.replace("id: a", "id: a, scope: a").replace(".on", ".value")
+    again = first.replace("id: c", f"id: {between}") if between else ""
+    assert len(warnings(lab, steps + again + use("{{ .a.value }}", WHEN % condition))) == count
+
+
+def test_the_same_when_counts_around_the_reader_and_not_in_a_condition(lab):
+    assert warnings(lab, SKIPPED + around(".on", "when")) == []
+    assert (
+        len(warnings(lab, FAILING.replace(" }\n", ", when: '{{ .on }}' }\n") + use("{{ .a.value }}", WHEN % ".on")))
+        == 1
+    )
+    asked = "'{{ eq .a.value 1 }}'"
+    steps = SKIPPED + SKIPPED.replace("id: a", "id: b").replace("'{{ .on }}'", asked)
+    assert len(warnings(lab, steps + use("{{ .b.value }}", f", when: {asked}"))) == 2

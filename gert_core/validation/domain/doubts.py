@@ -20,7 +20,17 @@ from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.flow import guarded
 from gert_core.validation.domain.looped import is_item, items_on
 from gert_core.validation.domain.positions import common_list
-from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, may_test, tested
+from gert_core.validation.domain.shared import SKIPPED, came_through, runs_with
+from gert_core.validation.domain.tested import (
+    DEFINED,
+    NOTHING,
+    STATUSES,
+    SUCCESS,
+    both,
+    may_test,
+    tested,
+    without_step,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,12 +122,14 @@ class Doubts:
         if is_certain(entry, refs.ctx.flow, refs.around()):
             return ()
         steps = list(entry.steps()) or [by_id[name] for name in path[:2] if name in by_id]
-        if not steps or self._certain(steps, path, self.known):
+        shared: Excluded = {(step.id,): SKIPPED for step in steps if runs_with(step, reader, text, refs)}
+        known = both((self.known, shared)) if shared else self.known
+        if not steps or self._certain(steps, path, known):
             return ()
         if text.lenient and any(step.path[: len(reader.path)] == reader.path for step in steps):
             return ()
         template = refs.compiled(text.value, condition=text.condition).template
-        if is_protected(template, path, lambda more: self._certain(steps, path, both((self.known, more)))):
+        if is_protected(template, path, lambda more: self._certain(steps, path, both((known, more)))):
             return ()
         return steps
 
@@ -181,7 +193,11 @@ class Doubts:
 
     def _certain(self, steps: Sequence[StepNode], path: tuple[str, ...], known: Excluded) -> bool:
         """Return whether one of the steps that set what a path leads to is known to have succeeded, or answered."""
-        targets = items_on(path, self.refs.ctx.runbook.by_id, self.refs.members)
+        own, by_id = without_step(path), self.refs.ctx.runbook.by_id
+        targets = items_on(path, by_id, self.refs.members)
+        whole = max((len(target) for target in targets), default=int(own[0] in by_id))
+        if any((DEFINED, *own[:length]) in known for length in range(whole + 1, len(own) + 1)):
+            return True  # or a part of it is, behind what is there in any case: a step or an item
         if targets and not any(may_end_before(step, self._item(step, path)) for step in steps):
             left = STATUSES - known.get(targets[-1], frozenset())
             if SUCCESS in left and left <= _ANSWERED:
@@ -189,6 +205,8 @@ class Doubts:
         for step in steps:
             excluded = known.get((step.id,), frozenset())
             left = possible(step, self.refs.ctx.flow, self.refs.around())
+            if left - own_statuses(step) and came_through(step, known, self.refs.ctx.flow):
+                left = own_statuses(step)
             item = self._item(step, path)
             if len(item) > 2:
                 left, excluded = STATUSES, known.get(item, frozenset())

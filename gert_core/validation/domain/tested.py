@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.results import OutcomeCategory
-from gert_core.template.tree import AllOf, AnyOf, Call, Choice, Const, Default, Items, Path, children
+from gert_core.template.tree import AllOf, AnyOf, Call, Choice, Const, Default, Defined, Items, Path, children
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.scalars import expressions
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     Target = tuple[str, ...]
     """The id of a step, the id of a loop and the key of an item, or these and the id of a step inside it, and so on.
 
-    Of a step that includes a runbook, also each of these with the field that has the outcome.
+    Of a step that includes a runbook, also each of these with the field that has the outcome. An id with ``HANDLED``
+    behind it is a step without a handled failure; a path with ``DEFINED`` before it leads to what is defined.
     """
     Excluded = Mapping[Target, frozenset[str]]
     """The statuses that steps certainly do not have, and the categories that outcomes do not have."""
@@ -25,10 +26,13 @@ STATUSES: Final = frozenset({SUCCESS, "failed", "error", "skipped", "not_run"})
 _OTHERS: Final = STATUSES - {SUCCESS}
 _WORDS: Final = frozenset({"status", "passed", "exit_code"})
 """Testing one of these tells how the step came out."""
+HANDLED: Final = "handled"
+DEFINED: Final = "is defined"
+"""No id, so that no path begins with it."""
 _CATEGORY, _CODE = "category", "code"
 CATEGORIES: Final = frozenset(map(str, OutcomeCategory))
 """What is excluded of an outcome where its category or code is tested, instead of statuses."""
-_TELLING: Final = (*sorted(_WORDS), FAILURE, _CATEGORY, f".{_CODE}")
+_TELLING: Final = (*sorted(_WORDS), FAILURE, HANDLED, "defined", _CATEGORY, f".{_CODE}")
 _SWAPPED: Final = {"ne": "eq", "not in": "in"}
 NOTHING: Final[Excluded] = {}
 
@@ -68,6 +72,8 @@ def tests_of(node: Any) -> tuple[Excluded, Excluded]:
             return pair if function.name not in _SWAPPED else pair[::-1]
         case Path():
             return _bare(node)
+        case Defined(value=Path(segments=segments)):
+            return {(DEFINED, *without_step(segments)): _OTHERS}, NOTHING
     return _unclear(node)
 
 
@@ -89,13 +95,18 @@ def _either(parts: list[Excluded]) -> Excluded:
     }
 
 
+def without_step(segments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a path as it is without ``step`` in front, which is another way to write the same."""
+    return segments[1:] if segments[0] == "step" and len(segments) > 1 else segments
+
+
 def _target(node: Any) -> tuple[Target, str] | None:
     """Return the step or item that a path asks about, and the word."""
     if isinstance(node, Default):
         node = node.value
     if not isinstance(node, Path):
         return None
-    segments = node.segments[1:] if node.segments[0] == "step" else node.segments
+    segments = without_step(node.segments)
     length, last = len(segments), segments[-1]
     if last in (_CATEGORY, _CODE):
         return (segments[:-1], last) if length > 2 else None
@@ -107,6 +118,8 @@ def _compared(name: str, args: tuple[Any, ...]) -> tuple[Excluded, Excluded]:
     asked, *rest = args
     if name == "eq" and len(rest) == 1 and isinstance(asked, Const):
         asked, rest = rest[0], [asked]
+    if isinstance(asked, Path) and asked.segments[-1] == HANDLED and rest == [Const(False)]:
+        return _bare(asked)[::-1]
     if name == "in" and isinstance(rest[0], Items):
         rest = list(rest[0].items)
     found = _target(asked)
@@ -131,6 +144,8 @@ def _bare(node: Path) -> tuple[Excluded, Excluded]:
     found = _target(node)
     if node.segments == (FAILURE,):
         return {node.segments: _OTHERS}, NOTHING
+    if node.segments[-1] == HANDLED:
+        return NOTHING, {without_step(node.segments): _OTHERS}
     if found is None or found[1] in ("status", _CATEGORY):  # which is never empty
         return NOTHING, NOTHING
     target, word = found
@@ -159,4 +174,17 @@ def _unclear(*nodes: Any) -> tuple[Excluded, Excluded]:
     return found, found
 
 
-__all__ = ["CATEGORIES", "NOTHING", "STATUSES", "SUCCESS", "Excluded", "both", "may_test", "tested", "tests_of"]
+__all__ = [
+    "CATEGORIES",
+    "DEFINED",
+    "HANDLED",
+    "NOTHING",
+    "STATUSES",
+    "SUCCESS",
+    "Excluded",
+    "both",
+    "may_test",
+    "tested",
+    "tests_of",
+    "without_step",
+]
