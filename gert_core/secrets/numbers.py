@@ -14,21 +14,24 @@ if TYPE_CHECKING:
 MINUS: Final = "minus"
 """What labels say of a number that is a secret with the other sign."""
 _MASK: Final = re.compile(rf"<REDACTED:([^:<>\s]+(?::{MINUS})?):(int|float)>")
-_JSON: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+"""What programs and templates read as a number: JSON's, and with a plus, zeros in front or an open point."""
 _LONGEST: Final = 400
 """The most digits of a number that is looked for; the largest floats have 309."""
 
 
 def as_numbers(value: str | float) -> list[float]:
-    """Return the numbers that a secret is or that its text spells in JSON: the whole one first, then as a float.
+    """Return the numbers that a secret is or that its text spells: the whole one first, then as a float.
 
-    A text such as ``1.000`` is none: its number has fewer than four characters, and stands for too much else.
+    What reads a number takes no notice of blanks around it. A text such as ``1.000`` is none: its number has fewer than
+    four characters, and stands for too much else.
     """
-    if isinstance(value, str) and (len(value) > _LONGEST or not _JSON.fullmatch(value)):
+    text = str(value).strip()
+    if isinstance(value, str) and (len(text) > _LONGEST or not _NUMBER.fullmatch(text)):
         return []
     from decimal import Decimal
 
-    exact = Decimal(str(value))
+    exact = Decimal(text)
     if not exact.is_finite():
         return []
     found: list[float] = []

@@ -74,6 +74,44 @@ def test_a_secret_with_a_sign_or_a_fraction_is_hidden_as_a_number_too(tmp_path, 
     assert json.loads((tmp_path / "out").read_text()) == json.loads(spelled)
 
 
+@pytest.mark.parametrize(
+    ("secret", "spelled", "mask"),
+    [
+        ("482913\n", "482913", "int"),
+        (" 482913", "482913", "int"),
+        ("\t4829.135 ", "4829.135", "float"),
+        ("0482913", "482913", "int"),
+        ("+482913", "482913", "int"),
+        ("+0482913\n", "-482913", "minus:int"),
+        ("482913.", "482913.0", "float"),
+    ],
+)
+def test_a_secret_that_only_reads_as_a_number_is_hidden_as_one_too(tmp_path, secret, spelled, mask):
+    """With blanks, zeros or a plus, which whatever reads the number leaves out; given back as the number."""
+    script = """printf '{"v": %s}' "$(cat spelled)\""""
+    gert = made(tmp_path, f"action: json, inputs: {{script: {json.dumps(script)}}}", TOKEN=secret)
+    (tmp_path / "spelled").write_text(spelled)
+    seen = shown(gert)
+    assert f"<REDACTED:TOKEN:{mask}>" in seen
+    for text in ("482913", "829.135"):
+        assert text not in seen
+    assert json.loads((tmp_path / "out").read_text()) == json.loads(spelled)
+
+
+def test_a_number_beside_a_secret_output_with_blanks_is_hidden(tmp_path):
+    gert = made(tmp_path, """action: json, inputs: {script: 'cat made'}""")
+    tool = TOOL.replace("v: {}", "v: {}, p: {secret: true, required: false}").replace(
+        "path: v}}}", "path: v}, p: {from: json, path: p}}}", 1
+    )
+    gert.write(tool_say=tool)
+    (tmp_path / "made").write_text('{"p": " 0482913\\n", "v": 482913}')
+    gert("exec", "book.yaml", "-vv")
+    looked = gert("runs", "show", gert.run().name, "--json")
+    seen = looked.all + (gert.run() / "trace.jsonl").read_text()
+    assert ":int>" in seen
+    assert "482913" not in seen.replace(gert.run().name, "")
+
+
 def test_a_secret_that_is_a_small_number_hides_no_other_number(tmp_path):
     gert = made(tmp_path, """action: json, inputs: {script: 'printf "{\\"v\\": 1}"'}""", TOKEN="1.000")
     shown(gert)
