@@ -10,6 +10,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from gert_core.kit.escaping import escape, is_visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -66,17 +68,30 @@ def last_line(text: str, size: int = 200) -> str:
 
 def quoted(text: str) -> str:
     """Return a text in quotes for a message; secrets are replaced first, since the text may be quoted already."""
+    return repr(_hidden(text))
+
+
+def visible(text: str) -> str:
+    """Return a text with every character of it visible, on one line, as ``escape`` does.
+
+    Secrets are replaced before anything is spelled out, after which they would not be found; others stay, to be masked
+    with their names.
+    """
+    return text if is_visible(text) else escape(_hidden(text))
+
+
+def _hidden(text: str) -> str:
     out: list[str] = []
     done = 0
     for first, last in _places(text):
         if first >= done:
             out += (text[done:first], HIDDEN)
         done = max(done, last)
-    return repr("".join((*out, text[done:])))
+    return "".join((*out, text[done:]))
 
 
 def _places(text: str) -> list[tuple[int, int]]:
     return sorted(place for find in tuple(_finders) for place in find(text))
 
 
-__all__ = ["HIDDEN", "first_line", "hiding", "last_line", "part", "quoted", "shorten"]
+__all__ = ["HIDDEN", "first_line", "hiding", "last_line", "part", "quoted", "shorten", "visible"]

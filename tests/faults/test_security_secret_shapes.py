@@ -159,3 +159,46 @@ def test_a_secret_that_repeats_itself_holds_nothing_up(tmp_path, secret, how):
     assert secret not in said.all
     assert b"<REDACTED:TOKEN" in kept
     assert taken < 20
+
+
+ASKING = """\
+apiVersion: kernel/v0
+meta:
+  name: asking
+  inputs: {pw: {type: string, secret: true, required: true}}
+steps:
+  - id: ask
+    type: manual
+    instructions: "Look at {{ .pw }}"
+    required_evidence:
+      - {kind: choice, name: one, description: "which {{ .pw }}", options: ["yes", "{{ .pw }}", "not {{ .pw }}"]}
+      - {kind: checklist, name: all, items: ["did {{ .pw }}"]}
+      - {kind: text, name: why, description: "why {{ .pw }} ?"}
+      - {kind: attachment, name: file, description: "{{ .pw }}"}
+  - {type: end, outcome: {category: resolved}}
+"""
+
+
+@pytest.mark.parametrize(
+    "secret", ["quartz\tsilver", "quartz\nsilver moon", "quartz\u200bsilver ü", "quartz\x1b[1msilver"]
+)
+@pytest.mark.parametrize("given", [(), ("--questions", "suspend"), ("--mode", "dry-run", "--keep")])
+def test_a_secret_with_invisible_characters_is_in_no_question(tmp_path, secret, given):
+    """Titles, options and items are shown on one line each; spelled out (``\\u0009``) a secret would not be found."""
+    gert = Gert(tmp_path)
+    gert.write(asking=ASKING)
+    (tmp_path / "in.json").write_text(json.dumps({"pw": secret}))
+    (tmp_path / "seen").write_text("")
+    said = gert("exec", "asking.yaml", "--input", "in.json", *given, answers="x\n1\nall\nit is\nseen\n")
+    kept = "".join(path.read_text(errors="replace") for path in gert.run().rglob("*") if path.is_file())
+    shown = said.all + kept + gert("runs", "show", gert.run().name).all
+    assert "REDACTED" in shown
+    assert not [word for word in ("quartz", "silver", "moon") if word in shown], shown
+    if not given:
+        assert said.code == 0, said.all
+    if "suspend" in given:  # the answers are still to the same questions
+        answered = gert("answer", gert.run().name, "ask", "one=2", "all=all", "why=it is", "file=seen")
+        assert answered.code == 0, answered.all
+        done = gert("resume", gert.run().name, "--input", "in.json", "--json")
+        assert (done.code, done.document["status"]) == (0, "completed"), done.all
+        assert not [word for word in ("quartz", "silver", "moon") if word in done.all], done.all

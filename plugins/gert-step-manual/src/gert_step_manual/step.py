@@ -22,7 +22,7 @@ from gert_core.api import (
     StepProblem,
 )
 from gert_core.kit.answers import answer_fault, chosen, declined, ticked
-from gert_core.kit.escaping import escape
+from gert_core.kit.excerpts import visible
 from gert_core.kit.models import StepModel
 
 if TYPE_CHECKING:
@@ -243,8 +243,8 @@ def _following(step: ManualStep, position: int) -> tuple[Question, ...]:
 
 def _prompt(evidence: Evidence, title: str) -> str:
     # One line each: what comes from data must not look like a line of gert's own.
-    title = escape(title)
-    points = "\n".join(f"    {n}. {escape(item)}" for n, item in enumerate(evidence.items or evidence.options, 1))
+    title = visible(title)
+    points = "\n".join(f"    {n}. {visible(item)}" for n, item in enumerate(evidence.items or evidence.options, 1))
     if evidence.kind == "choice":
         return f"  {title}:\n{points}\n  answer (a number or the words, or `reject REASON`): "
     if evidence.kind == "checklist":
