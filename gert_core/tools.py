@@ -15,7 +15,7 @@ from gert_core.api.transports import Action
 from gert_core.documents.tree import ITSELF
 from gert_core.kit import excerpts
 from gert_core.kit.wire import decode
-from gert_core.template import MappingVariables, Symbol, TemplateError, compile_value, matches, to_text, walk
+from gert_core.template import MappingVariables, Symbol, TemplateError, compile_value, matches, shown, to_text, walk
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def _keys(value: Any) -> str:
     if hasattr(value, "keys"):
         names = ", ".join(str(key) for key in list(value)[:8])
         return f"; the keys there are {names}" if names else "; the object there is empty"
-    return f"; the value there is {first_line(to_text(value))}"
+    return f"; the value there is {first_line(shown(value))}"
 
 
 def first_line(text: str) -> str:

@@ -136,9 +136,9 @@ def _size(value: object) -> tuple[float | None, str]:
 
 
 def _text(value: object) -> str:
-    from gert_core.template import to_text
+    from gert_core.template import shown
 
-    return _short(to_text(value))
+    return _short(shown(value))
 
 
 def _short(text: str) -> str:

@@ -165,6 +165,17 @@ def to_text(value: object) -> str:
     return to_json(value)
 
 
+def shown(value: object) -> str:
+    """Convert a value to text for people, as ``to_text`` does, but whatever its size is: what is shown never raises."""
+    try:
+        return to_text(value)
+    except TemplateError:
+        try:
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
+        except (ValueError, RecursionError):
+            return f"{kind_of(value)} too large to be shown"
+
+
 def to_json(value: object) -> str:
     """Convert a value to compact JSON in the order of the data; raise when it would be too large."""
     measure(value)
@@ -265,6 +276,7 @@ __all__ = [
     "measure",
     "number",
     "order",
+    "shown",
     "to_json",
     "to_text",
     "too_large",

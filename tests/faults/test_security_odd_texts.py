@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 
@@ -262,3 +263,66 @@ def test_a_project_file_of_another_ending_stops_every_command(gert, tmp_path):
     (tmp_path / "gert-project.yml").write_text("name: floor\n")
     said = gert("exec", "plain.yaml")
     assert (said.code, "gert-project.yml is not read" in said.err) == (2, True), said.all
+
+
+MAKES = """\
+apiVersion: tool/v0
+meta: {name: makes, transport: stdio, binary: cat}
+contract: {outputs: {v: {}}, effects: [local], writes: []}
+actions:
+  run: {argv: [cat, made], extract: {v: {from: json, path: v}}}
+  deep: {argv: [cat, made], extract: {v: {from: json, path: v.x}}}
+"""
+LARGE = """\
+apiVersion: kernel/v0
+meta: {name: large, inputs: {given: {type: any, default: 1}, one: {type: int, default: 1, enum: [1, 2]}}}
+tools: [makes]
+steps:
+  - {id: make, type: tool, tool: makes, action: run}
+STEPS
+  - {type: end, outcome: {category: resolved, meta: {v: "{{ .v }}"}}}
+"""
+DIGITS = "9" * 4000
+LIST = json.dumps(["x" * 900] * 2000)
+
+
+def large(gert, value: str, steps: str = "") -> None:
+    gert.write(tool_makes=MAKES, large=LARGE.replace("STEPS\n", steps))
+    (gert.root / "made").write_text(f'{{"v": {value}}}')
+
+
+@pytest.mark.parametrize(("value", "told"), [(DIGITS, DIGITS), (LIST, "(1806001 characters)")], ids=len)
+def test_a_value_of_any_size_is_shown(gert, value, told):
+    """One that is larger than any value of a template is shown too, or its beginning and its length."""
+    large(gert, value)
+    said = gert("exec", "large.yaml")
+    assert (said.code, told in said.out, len(said.out) < 500_000) == (0, True, True), said.all[:500]
+    looked = gert("runs", "show", gert.run().name, "--step", "make")
+    assert (looked.code, told in looked.out) == (0, True), looked.all[:500]
+
+
+def test_an_input_of_any_size_is_shown(gert, tmp_path):
+    large(gert, "1")
+    (tmp_path / "in.json").write_text(f'{{"given": {LIST}}}')
+    assert gert("exec", "large.yaml", "--input", "in.json").code == 0
+    looked = gert("runs", "show", "latest")
+    assert (looked.code, "(1806001 characters)" in looked.out) == (0, True), looked.all[:500]
+
+
+@pytest.mark.parametrize(
+    ("steps", "given", "told"),
+    [
+        (
+            '  - {id: e, type: assert, assert: [CHECK], for_each: {as: i, over: "{{ .v }}"}}\n',
+            "1",
+            "for_each.over gave '9",
+        ),
+        ("  - {id: d, type: tool, tool: makes, action: deep}\n", "1", "the value there is '9"),
+        ("", DIGITS, "is not one of: 1, 2"),
+    ],
+    ids=["loop", "path", "enum"],
+)
+def test_a_message_about_a_number_of_any_length_is_a_sentence(gert, steps, given, told):
+    large(gert, DIGITS, steps.replace("CHECK", "{type: equals, value: 1, expected: 1}"))
+    said = gert("exec", "large.yaml", "--var", f"one={given}")
+    assert (said.code in (1, 2), told in said.all, "internal error" in said.all) == (True, True, False), said.all[:800]

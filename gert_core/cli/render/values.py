@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Final
 from gert_core.cli.render.terminal import escape
 from gert_core.hosting.closing import TAIL, last_lines
 from gert_core.kit.display import value_lines
-from gert_core.template.data import to_text
+from gert_core.kit.excerpts import shorten
+from gert_core.template.data import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _WIDTH: Final = 100
+_LONGEST: Final = 1024 * 1024
+"""The most characters of a list or a map that are shown whole, as many as a template may give."""
+_BEGINNING: Final = 5000
+"""The characters that are shown of one that is longer."""
 
 
 def named(name: str, value: object, *, indent: str, mask: Callable[[str], str] = str) -> list[str]:
@@ -20,13 +25,21 @@ def named(name: str, value: object, *, indent: str, mask: Callable[[str], str] =
 
     The value is masked as a whole: a secret of several lines is not found in a single one of them.
     """
-    text = to_text(value)
-    if not isinstance(value, str) and len(text) > _WIDTH:
-        text = "\n".join(value_lines(value))
-    lines = value_lines(mask(text))
+    lines = value_lines(_text(value, mask))
     if len(lines) == 1:
         return [f"{indent}{name} {escape(lines[0])}"]
     return [f"{indent}{name}", *(f"{indent}  | {escape(line)}" for line in lines)]
+
+
+def _text(value: object, mask: Callable[[str], str]) -> str:
+    """Return a value as it is shown, masked; of what is larger than any value of a template, only the beginning."""
+    text = shown(value)
+    if isinstance(value, (dict, list, tuple)) and _WIDTH < len(text) <= _LONGEST:
+        return mask("\n".join(value_lines(value)))
+    whole = mask(text)
+    if isinstance(value, str) or len(whole) <= _BEGINNING:
+        return whole
+    return f"{shorten(whole, _BEGINNING)} ({len(whole)} characters)"
 
 
 def one_line(text: str) -> str:

@@ -28,7 +28,7 @@ from gert_core.engine.steps.execution import StepExecution
 from gert_core.engine.steps.exports import holder
 from gert_core.engine.steps.unable import unable
 from gert_core.kit.excerpts import quoted, shorten
-from gert_core.template import ListResults, MapResults, Symbol, TemplateError, to_text
+from gert_core.template import ListResults, MapResults, Symbol, TemplateError, shown, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,8 +137,8 @@ class _Loop:
         if isinstance(value, dict):
             return [{"key": name, "value": item} for name, item in value.items()]
         if not isinstance(value, list):
-            shown = quoted(shorten(to_text(value), 80))
-            raise StepProblem(ErrorKind.FOR_EACH_SHAPE, f"for_each.over gave {shown}, not a list or a map")
+            given = quoted(shorten(shown(value), 80))
+            raise StepProblem(ErrorKind.FOR_EACH_SHAPE, f"for_each.over gave {given}, not a list or a map")
         return value
 
     def _label(self, items: list[Item]) -> None:
