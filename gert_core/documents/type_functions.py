@@ -153,13 +153,13 @@ def _tool_use(given: object) -> ToolUse | None:
 def _program(given: object) -> str | None:
     if given is not None and not isinstance(given, str):
         raise Unusable(f"it gave {a_kind_of(given)} instead of a program's name")
-    return given
+    return None if given is None else str.__str__(given)
 
 
 def _detail(given: object) -> str:
     if not isinstance(given, str):
         raise Unusable(f"it gave {a_kind_of(given)} instead of a text")
-    return given
+    return str.__str__(given)  # of a class of its own, whose methods could do anything, only the characters
 
 
 def _gate(given: object) -> Gate | None:

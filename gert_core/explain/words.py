@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.contracts import action_outputs, find_action
 from gert_core.documents.tree import ITSELF
+from gert_core.kit.excerpts import shorten
 from gert_core.kit.time_spans import duration_text
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ JUMP: Final = "goes on at"
 _BRACES: Final = re.compile(r"\{\{-?\s*((?:(?!\{\{|\}\}).)*?)\s*-?\}\}", re.DOTALL)
 _PAUSES: Final = 5
 """The number of pauses that are listed of a retry policy."""
+_LONGEST: Final = 4000
+"""The most characters that a type says of a step; it is one line, or what a person is told."""
 _CWD: Final = {
     "caller": "the caller's directory",
     ITSELF: "the tool's directory",
@@ -51,11 +54,11 @@ def as_condition(value: object) -> str:
 def detail_of(book: Runbook, step: StepNode, body: object = None) -> str:
     """Return what a step does: in its type's words, or the tool and action, the program or the outcome.
 
-    ``body`` is the step as it is rendered; without one it is shown as it is written, on one line. What is rendered is
-    returned as it is, because secrets in it are masked later.
+    ``body`` is the step as it is rendered; without one it is shown as it is written, on one line. The lines of what is
+    rendered stay, because secrets in it are masked later.
     """
     functions = book.functions
-    if found := functions.detail(step, body):
+    if found := shorten(functions.detail(step, body), _LONGEST):
         return " ".join(found.split()) if body is None else found
     use = functions.tool_use(step)
     if use is not None:

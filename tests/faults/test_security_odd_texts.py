@@ -265,6 +265,42 @@ def test_a_project_file_of_another_ending_stops_every_command(gert, tmp_path):
     assert (said.code, "gert-project.yml is not read" in said.err) == (2, True), said.all
 
 
+DETAILS = """
+    from gert_core import hookimpl
+    from gert_core.api import Completed, StepType
+    from gert_core.kit.models import StepModel
+
+
+    class Odd(str):
+        def raises(self, *args, **kwargs):
+            raise ValueError
+        split = strip = translate = find = encode = isprintable = __len__ = __str__ = __getitem__ = __iter__ = raises
+
+
+    class Model(StepModel):
+        pass
+
+
+    @hookimpl
+    def gert_step_types():
+        return [
+            StepType(
+                name="told", model=Model, run=lambda step, ctx: Completed(), summary="Tells.", detail=lambda step: GIVEN
+            )
+        ]
+"""
+
+
+@pytest.mark.parametrize("given", ["Odd('for  a while')", "'for  a while ' + 'x ' * 1_000_000"], ids=["odd", "long"])
+def test_what_a_step_type_says_of_a_step_is_any_text_and_is_cut(tmp_path, given):
+    FakeDist(directory=tmp_path / "site").add("gert-told", DETAILS.replace("GIVEN", given))
+    gert = Gert(tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    gert.write(told=PLAIN.replace("steps:\n", "steps:\n  - { id: m, type: told }\n"))
+    for command in (("explain",), ("explain", "--json"), ("graph",), ("exec", "--mode", "dry-run")):
+        said = gert(command[0], "told.yaml", *command[1:])
+        assert (said.code, "a while" in said.out, len(said.out) < 10_000) == (0, True, True), said.all[:500]
+
+
 MAKES = """\
 apiVersion: tool/v0
 meta: {name: makes, transport: stdio, binary: cat}
