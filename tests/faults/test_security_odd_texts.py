@@ -362,3 +362,9 @@ def test_a_message_about_a_number_of_any_length_is_a_sentence(gert, steps, given
     large(gert, DIGITS, steps.replace("CHECK", "{type: equals, value: 1, expected: 1}"))
     said = gert("exec", "large.yaml", "--var", f"one={given}")
     assert (said.code in (1, 2), told in said.all, "internal error" in said.all) == (True, True, False), said.all[:800]
+
+
+def test_a_path_of_an_artifact_that_is_too_large_is_only_missing(gert):
+    large(gert, DIGITS, '  - {id: k, type: tool, tool: makes, action: run, artifacts: {x: {path: "{{ .v }}"}}}\n')
+    said = gert("exec", "large.yaml")
+    assert (said.code, "artifact 'x' cannot be rendered: the number is too large" in said.err) == (0, True), said.all

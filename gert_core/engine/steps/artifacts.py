@@ -120,7 +120,8 @@ def _rendered(artifact: Artifact, view: View, masker: Masker) -> tuple[object, s
     """Return the value, or the path of the file, and the key."""
     name = "an artifact" if artifact.key is None else f"artifact {artifact.key!r}"
     try:
-        value = artifact.source.render(view)
+        given = artifact.source.render(view)
+        value = to_text(given) if artifact.file else given
     except TemplateError as error:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name} cannot be rendered: {error.message}") from None
     except SecretNeeded as need:  # the step has acted, so that it is too late to have the secret made again
