@@ -237,7 +237,10 @@ def _binding(name: str, model: InputModel) -> InputBinding:
     del first
 
     def check(value: object) -> object:
-        coerced = coerce_any(value, model.type)
+        try:
+            coerced = coerce_any(value, model.type)
+        except ValueError as error:
+            raise ValueError(f"the value is not of type {model.type}" if model.secret else str(error)) from None
         check_limits(model, coerced)
         return coerced
 
@@ -253,7 +256,7 @@ def _binding(name: str, model: InputModel) -> InputBinding:
         secret=bool(model.secret),
         check=check,
         parse=parse_data,
-        choices=tuple(model.enum or ()),
+        choices=() if model.secret else tuple(model.enum or ()),
     )
 
 

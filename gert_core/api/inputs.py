@@ -17,7 +17,8 @@ class InputBinding(Struct, frozen=True, kw_only=True):
     """One input to resolve; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
 
     ``check(value)`` returns the value in the input's type or raises ``ValueError`` with a message, so that an
-    interactive resolver can ask again. ``choices`` are the only values the input may have, when it lists them.
+    interactive resolver can ask again; the message of a secret input does not show the value. ``choices`` are the only
+    values the input may have, when it lists them and is not secret.
     ``parse(text)`` returns what a text says in YAML or JSON, or raises ``ValueError``.
     """
 

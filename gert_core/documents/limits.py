@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -26,29 +27,36 @@ def has_limits(model: InputModel) -> bool:
 
 
 def check_limits(model: InputModel, value: object) -> None:
-    """Raise ``ValueError`` with a message when a value of the input's type is outside of its limits."""
+    """Raise ``ValueError`` with a message when a value of the input's type is outside of its limits.
+
+    Of a secret input, neither the value nor the limits stand in the message.
+    """
     if model.enum is not None:
-        _check_enum(model.enum, value)
+        with _unshown(model, "the value is not one of those that it may have"):
+            _check_enum(model.enum, value)
     if model.pattern is not None:
-        _check_pattern(model.pattern, value)
-    size, what = _size(value)
-    if size is None:
-        return
-    if model.min is not None and size < model.min:
-        raise ValueError(f"{what} is less than {model.min:g}, the minimum")
-    if model.max is not None and size > model.max:
-        raise ValueError(f"{what} is more than {model.max:g}, the maximum")
+        with _unshown(model, "the value does not match its pattern"):
+            _check_pattern(model.pattern, value)
+    with _unshown(model, "the value is outside of its limits"):
+        _check_size(model, value)
 
 
 def choices(model: InputModel) -> str:
-    """Return the values that an input may have, for people; nothing when they are not listed."""
+    """Return the values that an input may have, for people; nothing when they are not listed, or secret."""
+    if model.secret:
+        return ""
     words = [_text(value) for value in model.enum or ()]
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
     return ", ".join(words[:_SHOWN]) + more
 
 
 def bounds(model: InputModel) -> str:
-    """Return the limits of an input for people, such as ``one of: a, b`` or ``from 1 to 5``; nothing without any."""
+    """Return the limits of an input for people, such as ``one of: a, b`` or ``from 1 to 5``; nothing without any.
+
+    Those of a secret input tell of its value, and are not shown.
+    """
+    if model.secret:
+        return ""
     found = [f"one of: {choices(model)}"] if model.enum else []
     if model.pattern is not None:
         found.append(f"matching {model.pattern}")
@@ -104,6 +112,25 @@ def _contradicting_values(model: InputModel) -> Iterator[tuple[tuple[str | int, 
                 yield ("enum", index), f"the value can never be given: {error}", "change it, or the other limits"
 
 
+@contextmanager
+def _unshown(model: InputModel, told: str) -> Iterator[None]:
+    """Raise what is ``told`` in place of a message with the value of a secret input."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(told if model.secret else str(error)) from None
+
+
+def _check_size(model: InputModel, value: object) -> None:
+    size, what = _size(value)
+    if size is None:
+        return
+    if model.min is not None and size < model.min:
+        raise ValueError(f"{what} is less than {model.min:g}, the minimum")
+    if model.max is not None and size > model.max:
+        raise ValueError(f"{what} is more than {model.max:g}, the maximum")
+
+
 def _check_enum(enum: list[object], value: object) -> None:
     from gert_core.template import equal
 
@@ -145,4 +172,4 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-__all__ = ["check_limits", "choices", "contradictions", "declared_at", "has_limits"]
+__all__ = ["bounds", "check_limits", "choices", "contradictions", "declared_at", "has_limits"]

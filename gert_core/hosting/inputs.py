@@ -58,14 +58,15 @@ def input_fields(host: Host, runbook: Path) -> list[InputField]:
 
 
 def _field(name: str, given: Mapping[str, Any]) -> InputField:
+    secret = bool(given.get("secret"))
     return InputField(
         name=name,
         type=str(given.get("type") or "string"),
         required=bool(given.get("required")),
         default=None if given.get("default") is None else as_text(given["default"]),
         description=str(given.get("description") or ""),
-        secret=bool(given.get("secret")),
-        options=tuple(as_text(one) for one in given.get("enum") or ()),
+        secret=secret,
+        options=() if secret else tuple(as_text(one) for one in given.get("enum") or ()),
         source=str(given.get("from") or ""),
     )
 

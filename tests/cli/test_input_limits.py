@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from gert_core.hosting import Host
+from gert_core.hosting.inputs import input_fields
+
 BOOK = """\
 apiVersion: kernel/v0
 meta:
@@ -68,6 +71,37 @@ def test_a_secret_value_is_not_shown(gert, book):
     assert code == 2
     assert "is not accepted: its value is secret and not shown (declared at book.yaml:5)" in err
     assert "SECRETSECRET1" not in out + err
+
+
+def test_the_limits_of_a_secret_input_are_not_shown(gert, book, tmp_path):
+    file = book("secret: true, enum: [quartz lamp, silver moon], default: quartz lamp")
+    outer = tmp_path / "outer.yaml"
+    outer.write_text(
+        "apiVersion: kernel/v0\nmeta: {name: outer}\nsteps:\n"
+        f"  - {{id: inner, type: runbook, runbook: ./{file}}}\n"
+        "  - {type: end, outcome: {category: resolved}}\n",
+        encoding="utf-8",
+    )
+    for command in (("explain", file), ("explain", file, "--json"), ("explain", "outer.yaml"), ("graph", file)):
+        code, out, err = gert(*command)
+        assert (code, "quartz" in out + err, "silver" in out + err) == (0, False, False), out + err
+    with Host(tmp_path) as host:
+        (only,) = input_fields(host, tmp_path / file)
+    assert (only.name, only.secret, only.options) == ("x", True, ())
+
+
+def test_no_message_about_the_declaration_of_a_secret_input_shows_its_values(gert, book):
+    for declared in (
+        "secret: true, enum: [silver moon], default: quartz lamp",
+        "secret: true, enum: [quartz lamp], max: 2",
+        "type: int, secret: true, default: quartz lamp",
+        "type: int, secret: true, enum: [quartz lamp]",
+    ):
+        code, out, _ = gert("validate", book(declared), "--json")
+        (found,) = json.loads(out)["diagnostics"]
+        assert (code, found["rule"]) == (1, "input-type")
+        told = f"{found['message']} {found['hint']}"
+        assert not [word for word in ("quartz", "silver") if word in told], told
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,10 @@ def _default(ctx: Context, name: str, declared: InputModel) -> None:
     try:
         value = coerce(declared.default, declared.type)
     except ValueError as error:
+        why = "" if declared.secret else f": {error}"
         ctx.add(
             "input-type",
-            f"the default of input `{name}` does not fit its type {declared.type}: {error}",
+            f"the default of input `{name}` does not fit its type {declared.type}{why}",
             path=("meta", "inputs", name, "default"),
             hint=type_hint(declared.type),
         )
@@ -107,7 +108,7 @@ def _default(ctx: Context, name: str, declared: InputModel) -> None:
                 "input-type",
                 f"the default of input `{name}` is not accepted: {error}",
                 path=("meta", "inputs", name, "default"),
-                hint=f"write one of {choices(declared)}" if declared.enum else "change the default, or the limit",
+                hint=f"write one of {known}" if (known := choices(declared)) else "change the default, or the limit",
             )
 
 
@@ -123,7 +124,8 @@ def _limits(ctx: Context, name: str, declared: InputModel) -> None:
         try:
             coerce(value, declared.type)
         except ValueError as error:
-            message, place = f"input `{name}`: {error}", (*path, "enum", index)
+            why = f"the value is not of type {declared.type}" if declared.secret else str(error)
+            message, place = f"input `{name}`: {why}", (*path, "enum", index)
             ctx.add("input-type", message, path=place, hint=type_hint(declared.type))
 
 

@@ -92,6 +92,23 @@ def test_a_secret_is_read_hidden_and_never_repeated():
     assert not any("hunter" in text or "9999" in text for text in console.shown)
 
 
+@pytest.mark.parametrize(
+    ("declared", "typed", "given", "why"),
+    [
+        ({"pattern": "[0-9]{6}"}, "hunter2x", "482913", "the value does not match its pattern"),
+        ({"enum": ["482913", "591034"]}, "hunter2x", "482913", "the value is not one of those that it may have"),
+        ({"min": 12}, "hunter2x", "hunter2hunter2", "the value is outside of its limits"),
+        ({"type": "int"}, "hunter2x", "482913", "the value is not of type int"),
+    ],
+)
+def test_what_is_wrong_with_a_secret_is_said_without_it_and_its_limits(declared, typed, given, why):
+    console = Typed(typed, given)
+    done = resolve(console, pw={"secret": True, **declared})
+    prompt = f"pw ({declared.get('type', 'string')}): "
+    assert console.shown == [prompt, f"pw is not accepted: {why}.", prompt]
+    assert str(done.values["pw"]) == given
+
+
 def test_without_anybody_to_ask_the_input_is_unresolved():
     console = Typed("x", interactive=False)
     assert resolve(console, a={"type": "string", "default": "d"}).sources == {"a": "default"}

@@ -63,8 +63,8 @@ def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
         try:
             return binding.check(text)
         except ValueError as error:
-            reason = "" if binding.secret else f": {error}"
-            console.say(f"{binding.name} must be {binding.type}{reason}.")
+            fault = "is not accepted" if binding.secret else f"must be {binding.type}"
+            console.say(f"{binding.name} {fault}: {error}.")  # the error of a secret does not show it
     console.say(f"None of {WRONG_ANSWERS} answers could be used.")
     raise _End
 
