@@ -10,6 +10,7 @@ from gert_core.api import GertError, InputBinding, InputError
 from gert_core.api.giving import FILE, GIVEN, Giving
 from gert_core.documents.limits import check_limits, has_limits
 from gert_core.documents.undeclared import refuse_undeclared
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
@@ -310,9 +311,8 @@ def _call(
             answer = load_target(batch.resolver.resolve)(batch.bindings, deadline, services)
     except GertError as error:
         return error
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        pass_on(error)
         fault = f"{cause(plugins, error)} in {named(plugins)}"
         return InputError(f"the source {batch.source!r} failed for the input {names}: {fault}")
     if not hasattr(answer, "get"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from gert_core.plugin.ctrl_c import expect_ours, raise_interrupt
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
@@ -37,6 +39,7 @@ class _Leave:
 
 def leave_on_interrupt(*, as_json: bool) -> None:
     """End the process on Ctrl-C from now on, unless the program that started it had SIGINT ignored."""
+    expect_ours()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _Leave(as_json=as_json))
 
@@ -44,7 +47,7 @@ def leave_on_interrupt(*, as_json: bool) -> None:
 def raise_on_interrupt() -> None:
     """Raise ``KeyboardInterrupt`` on Ctrl-C from now on: the command cleans up after itself."""
     if is_early(signal.getsignal(signal.SIGINT)):
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, raise_interrupt)
 
 
 def is_early(handler: object) -> bool:

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.early import is_early
+from gert_core.plugin.ctrl_c import raise_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +124,7 @@ def interrupts(stop: Stop) -> Iterator[Interrupt]:
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
     }
     if is_early(before[signal.SIGINT]):
-        before[signal.SIGINT] = signal.default_int_handler
+        before[signal.SIGINT] = raise_interrupt
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # inherited; exit codes would be lost
         before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:

@@ -7,6 +7,8 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Final
 
+from gert_core.plugin.ctrl_c import EndOfWork
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -14,8 +16,8 @@ AGAIN: Final = 0.5
 """Seconds until the alarm rings again, in case something swallowed it."""
 
 
-class TimeUp(KeyboardInterrupt):
-    """The time limit is exceeded; an interrupt, which is the one thing that no handler around plugins catches."""
+class TimeUp(EndOfWork):
+    """The time limit is exceeded; which no handler around the code of a plugin catches."""
 
 
 @contextlib.contextmanager

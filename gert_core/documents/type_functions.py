@@ -14,6 +14,7 @@ from gert_core.api.results import Outcome
 from gert_core.api.steps import Block, Flow, Gate, Include, ToolUse
 from gert_core.documents.fields import ValueType
 from gert_core.kit.time_spans import LONGEST
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.functions import PluginFault, Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import here
@@ -114,9 +115,8 @@ class TypeFunctions:
         before, here.inside = here.inside, True
         try:
             return validate(own)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
+            pass_on(error)
             from pydantic import ValidationError
 
             if isinstance(error, ValidationError):
@@ -130,9 +130,10 @@ class TypeFunctions:
         try:
             found = load_target(getattr(step.type, name))
             return check(found(step.body if body is None else body, *rest) if callable(found) else found)
-        except (MissingTool, KeyboardInterrupt):
+        except MissingTool:
             raise
         except BaseException as error:
+            pass_on(error)
             raise self._fault(step.type, name, step.path, error) from error
         finally:
             here.inside = before

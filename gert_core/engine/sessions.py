@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 from gert_core.kit.log import debug
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.printing import inside
 
 if TYPE_CHECKING:
@@ -83,9 +84,8 @@ def _close(session: Closable) -> None:
     try:
         with inside():
             session.close()
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # a plugin may raise anything, and the run is over
+        pass_on(error)
         debug("engine", "a session did not close: %r", error)
 
 

@@ -23,6 +23,7 @@ from gert_core.kit.log import warning
 from gert_core.kit.nearest import nearest
 from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.config import PluginServices
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.kinds import APPROVAL
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.loader import saying
@@ -133,9 +134,10 @@ class Messages:
         try:
             with inside():
                 reply = load_target(known[provider].callback)(request, self.services(provider))
-        except (GertError, KeyboardInterrupt):
+        except GertError:
             raise
         except BaseException as error:  # of a plugin, in a thread of a server
+            pass_on(error)
             raise self._broken(provider, f"its callback raised {saying(error)}") from error
         if not isinstance(reply, CallbackReply):
             raise self._broken(provider, f"its callback returned a {type(reply).__name__}")
@@ -214,9 +216,8 @@ class Messages:
                 found: Mapping[str, Any] | None = load_target(provider.update)(
                     state, sent, self.services(provider.name)
                 )
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:  # of a plugin, in a thread of a server
+            pass_on(error)
             told = error.message if isinstance(error, GertError) else saying(error)
             warning("approvals", "provider %s did not rewrite its messages: %s", provider.name, told)
             return None

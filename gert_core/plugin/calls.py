@@ -8,6 +8,7 @@ from gert_core.api.diagnostics import Diagnostic
 from gert_core.api.errors import PluginError
 from gert_core.plugin.advice import ways_out
 from gert_core.plugin.config import project_info
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.kinds import CHECKS_HOOK, DIAGNOSTICS_HOOK, OBSERVER_HOOK, POLICIES_HOOK
 from gert_core.plugin.loader import Fault, call, check_name, describe
 
@@ -32,9 +33,8 @@ def policy_packs(plugin: Plugin, project: ConfiguredProject | None, record: type
     """Return one plugin's policy packs; raise ``PluginError`` for any error, because guards fail closed."""
     try:
         return _checked(call(plugin, POLICIES_HOOK, project=project_info(plugin.info, project)), record, POLICIES_HOOK)
-    except KeyboardInterrupt:
-        raise
     except BaseException as exc:  # also SystemExit: a guard that exits must not end the command as if it were done
+        pass_on(exc)
         cause = describe(exc, plugin.candidate.target)
         raise PluginError(
             f"plugin {plugin.info.label} cannot provide its policies: {cause}", hint=ways_out([plugin.info])
@@ -48,9 +48,8 @@ def diagnostics(plugins: Sequence[Plugin], runbook: RunbookView, project: Config
         try:
             given = call(plugin, DIAGNOSTICS_HOOK, runbook=runbook, project=project_info(plugin.info, project))
             found += _checked(given, Diagnostic, DIAGNOSTICS_HOOK)
-        except KeyboardInterrupt:
-            raise
         except BaseException as exc:
+            pass_on(exc)
             cause = describe(exc, plugin.candidate.target)
             found.append(
                 Diagnostic(
@@ -77,9 +76,8 @@ def _given_checks(plugin: Plugin, project: ConfiguredProject | None) -> Given:
             check_name(name, CHECKS_HOOK, "name")
             if names.count(name) > 1:
                 raise Fault(f"{CHECKS_HOOK} gave check {name!r} twice")
-    except KeyboardInterrupt:
-        raise
     except BaseException as exc:  # also SystemExit: what it would have found is not known
+        pass_on(exc)
         return plugin.info, (), describe(exc, plugin.candidate.target)
     return plugin.info, tuple(given), ""
 

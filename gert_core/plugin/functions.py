@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import GertError, PluginError
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
 
@@ -37,9 +38,8 @@ def member_names(resolver: InputResolver, project: ProjectInfo | None, plugins: 
     try:
         with aside():
             return list(load_target(resolver.names)(project))
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        pass_on(error)
         raise plugin_fault(plugins, f"`names` of input resolver {resolver.name!r}", error) from error
 
 
@@ -50,9 +50,10 @@ def guarded_scheme(scheme: SignatureScheme, plugins: Sequence[PluginInfo]) -> Si
         def call(*arguments: object) -> object:
             try:
                 return load_target(target)(*arguments)
-            except (ValueError, KeyboardInterrupt):
+            except ValueError:
                 raise
             except BaseException as error:
+                pass_on(error)
                 what = f"`{name}` of signature scheme {scheme.algorithm!r}"
                 raise plugin_fault(plugins, what, error) from error
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from gert_core import hookspecs
 from gert_core.kit.log import debug
 from gert_core.plugin.claims import faulty_claim, faulty_keys, faulty_schemes, faulty_words
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.kinds import KINDS, NOTIFIER, OBSERVER_HOOK, STEP, STORE
 from gert_core.plugin.lazy import load_target
 from gert_core.plugin.printing import aside
@@ -108,9 +109,8 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
                 if kind.hook in plugin.hooks:
                     _collect(plugin, kind)
         debug("plugin", "loaded plugin %s: %s", plugin.candidate.name, ", ".join(plugin.hooks))
-    except KeyboardInterrupt:
-        raise
     except BaseException as exc:
+        pass_on(exc)
         plugin.fail(describe(exc, plugin.candidate.target))
         debug("plugin", "plugin %s is broken: %s", plugin.candidate.name, plugin.cause)
         if manager.has_plugin(key):  # pluggy up to 1.6 leaves a half-registered plugin behind
@@ -153,9 +153,8 @@ def saying(exc: BaseException) -> str:
     """Return name and text of an exception in one line; that of a plugin may fail, or exit, when it is asked for."""
     try:
         said = " ".join(str(exc).split())
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
+    except BaseException as error:
+        pass_on(error)
         said = ""
     return f"{type(exc).__name__}: {said}" if said else type(exc).__name__
 
@@ -190,9 +189,8 @@ def _collect(plugin: Plugin, kind: RecordKind) -> None:
     try:
         records = call(plugin, kind.hook)
         _check(records, kind)
-    except KeyboardInterrupt:
-        raise
     except BaseException as exc:
+        pass_on(exc)
         if not kind.optional:
             raise
         plugin.notes.append(f"its {kind.label}s are left out: {describe(exc, plugin.candidate.target)}")

@@ -209,6 +209,51 @@ def test_all_others_become_what_the_page_says(gert, fake_dist, here, request, fu
         assert json.loads(trace.read_text().splitlines()[-1])["type"] in ("run_complete", "run_suspended")
 
 
+def as_a_program(fake_dist, *command):
+    """The command in a process of its own, whose handlers of signals are those of the command line."""
+    environ = {**os.environ, "PYTHONPATH": str(fake_dist.directory)}
+    words = [sys.executable, "-m", "gert_core", *command]
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=environ, timeout=60)
+
+
+@pytest.mark.parametrize("function", sorted(CASES.keys() - {"Command.target"}))
+def test_an_interrupt_that_no_signal_caused_is_a_fault_too(gert, fake_dist, here, request, function):
+    if function.startswith("SignatureScheme"):
+        request.getfixturevalue("sign_by")
+    command, said = use(fake_dist, here, function, "raise KeyboardInterrupt")
+    if command[0] == "trace":
+        assert gert(*EXEC)[0] == 0
+        (trace,) = here.glob("runs/*/trace.jsonl")
+        command = (*command, str(trace))
+    done = as_a_program(fake_dist, *command)
+    told = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == table()[function], told
+    assert said in told
+    assert (LABEL in told) != (function in QUIET), told
+    for trace in here.glob("runs/*/trace.jsonl"):
+        assert json.loads(trace.read_text().splitlines()[-1])["type"] in ("run_complete", "run_suspended")
+
+
+@pytest.mark.parametrize("command", [EXEC, ("validate", "book.yaml"), ("plugins", "list"), ("doctor",)])
+def test_a_plugin_whose_import_raises_an_interrupt_is_named(fake_dist, here, command):
+    fake_dist.add("gert-odd-one", "raise KeyboardInterrupt")
+    (here / "book.yaml").write_text(BOOK.format(meta="", tools="", steps=""))
+    done = as_a_program(fake_dist, *command)
+    assert done.returncode != 130, done.stderr
+    assert "interrupted" not in done.stderr
+    assert "odd-one" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("body", ["{signal}", hook("gert_step_types", "{signal}")], ids=["import", "hook"])
+@pytest.mark.parametrize("command", [EXEC, ("validate", "book.yaml")])
+def test_ctrl_c_in_the_code_of_a_plugin_is_passed_on(fake_dist, here, command, body):
+    real = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)"
+    fake_dist.add("gert-odd-one", "from gert_core import hookimpl\n" + body.format(signal=real))
+    (here / "book.yaml").write_text(BOOK.format(meta="", tools="", steps=""))
+    done = as_a_program(fake_dist, *command)
+    assert (done.returncode, "odd-one" in done.stdout + done.stderr) == (130, False), done.stderr
+
+
 MEANT = [
     ("StepType.run", "raise StepProblem('closed_today', 'it is Sunday')", 1, "closed_today: it is Sunday"),
     ("StepType.run", "raise StepProblem('not_yet', 'wait', failed=True)", 1, "not_yet: wait"),
@@ -256,9 +301,7 @@ def test_an_observer_that_raises_is_told_nothing_more(fake_dist, here, fault):
     source = hook("gert_trace_event", "open('seen', 'a').write('x'); fault()").replace("event()", "event(event)")
     fake_dist.add("gert-odd-one", HEAD.format(fault=fault) + source)
     (here / "book.yaml").write_text(BOOK.format(meta="", tools="", steps=""))
-    environ = {**os.environ, "PYTHONPATH": str(fake_dist.directory)}
-    command = [sys.executable, "-m", "gert_core", *EXEC]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    done = as_a_program(fake_dist, *EXEC)
     assert done.returncode == table()["gert_trace_event"]
     assert f"trace observer {LABEL} failed and was dropped: " in done.stderr
     assert "Traceback" not in done.stderr

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, GertError, Reply, StepProblem, Target
 from gert_core.engine.signals import Unwind
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.functions import Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.kinds import APPROVAL, TRANSPORT
 from gert_core.plugin.lazy import load_target
@@ -58,9 +59,10 @@ class _Peer:
         try:
             with inside():
                 return call()
-        except (StepProblem, KeyboardInterrupt, Unwind):
+        except (StepProblem, Unwind):
             raise
         except BaseException as error:  # a plugin may raise anything, and exit
+            pass_on(error)
             raise self._fault(function, error) from error
 
     def _fault(self, function: str, error: BaseException) -> StepProblem:
@@ -83,9 +85,10 @@ class ToolSession(_Peer):
         before, here.inside = here.inside, True  # by hand, for every call: ``_call`` takes five times as long
         try:
             reply = self._session.call(action, inputs, deadline)
-        except (StepProblem, KeyboardInterrupt, Unwind):
+        except (StepProblem, Unwind):
             raise
         except BaseException as error:
+            pass_on(error)
             raise self._fault("call", error) from error
         finally:
             here.inside = before

@@ -20,6 +20,7 @@ from gert_core.engine.signals import CANCELLED, Rank, Unwind
 from gert_core.engine.steps.attempts import add_attempt, add_cancelled
 from gert_core.engine.steps.context import AttemptContext
 from gert_core.engine.steps.results import checked, type_fault
+from gert_core.plugin.ctrl_c import pass_on
 from gert_core.plugin.printing import here
 from gert_core.template import TemplateError
 from gert_core.values import format_duration
@@ -70,9 +71,8 @@ def _attempt(execution: StepExecution) -> Result | None:
         children.begin(execution.key)
     try:
         result: Result = compiled.run(execution.step, context)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # nothing that a plugin does may end the run without a result
+        pass_on(error)
         raised = error
     finally:
         here.inside = before
