@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.early import is_early
-from gert_core.plugin.ctrl_c import raise_interrupt
+from gert_core.plugin.ctrl_c import is_ours, raise_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,6 +79,10 @@ class Interrupt:
         os.close(self._read)
         os.close(self._write)
 
+    def outlive(self) -> None:
+        """Leave the thread to end the process in time: what a command says at its end may be read by nobody."""
+        self.run = self.last = None
+
     def _watch(self) -> None:
         poll = select.poll()
         poll.register(self._read, select.POLLIN)
@@ -132,7 +136,10 @@ def interrupts(stop: Stop) -> Iterator[Interrupt]:
     finally:
         for number, old in before.items():
             signal.signal(number, old)
-        state.close()
+        if state.signal is not None and is_ours():
+            state.outlive()
+        else:
+            state.close()
 
 
 __all__ = ["Interrupt", "interrupts"]

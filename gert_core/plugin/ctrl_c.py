@@ -37,6 +37,11 @@ def expect_ours() -> None:
     _state.ours = True
 
 
+def is_ours() -> bool:
+    """Return whether this process is a command of gert, and ends with it."""
+    return _state.ours
+
+
 def raise_interrupt(number: int, frame: object) -> NoReturn:
     """Handle SIGINT as Python does, and remember that it came."""
     del number, frame
@@ -61,4 +66,4 @@ def _is_real(error: KeyboardInterrupt) -> bool:
     return not _state.ours or _state.came or signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-__all__ = ["EndOfWork", "expect_ours", "pass_on", "raise_interrupt"]
+__all__ = ["EndOfWork", "expect_ours", "is_ours", "pass_on", "raise_interrupt"]

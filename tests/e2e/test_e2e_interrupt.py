@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -221,3 +222,55 @@ def test_one_signal_ends_gert_also_where_nobody_reads_what_it_tells(shell):
         running.kill()
         os.close(unread)
         os.close(told)
+
+
+def full_pipe():
+    """A pipe that takes nothing more, and that nobody reads."""
+    unread, full = os.pipe()
+    os.set_blocking(full, False)
+    for size in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(full, b"x" * size)
+    os.set_blocking(full, True)
+    return unread, full
+
+
+def ends_with(shell, words, streams, numbers, *, ready):
+    """How a program ends whose output nobody reads, by so many signals."""
+    unread, full = full_pipe()
+    given = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **dict.fromkeys(streams, full)}
+    running = subprocess.Popen(words, cwd=shell.root, env=shell.environ, stdin=subprocess.DEVNULL, **given)
+    try:
+        wait_for(ready)
+        for number in numbers:
+            time.sleep(0.7)
+            assert running.poll() is None, "it has ended before"
+            running.send_signal(number)
+        return running.wait(10)
+    finally:
+        running.kill()
+        running.wait()
+        os.close(unread)
+        os.close(full)
+
+
+@pytest.mark.parametrize("streams", [("stdout",), ("stderr",), ("stdout", "stderr")], ids=" ".join)
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["text", "json"])
+def test_one_signal_ends_gert_also_where_nobody_reads_the_result(shell, streams, more):
+    shell.program("slow", "touch begun; sleep 60\n")
+    shell.tool("slow", '["slow"]', contract="{ effects: [network], idempotent: true }")
+    shell.book("- { id: a, type: tool, tool: slow }", tools="slow")
+    words = [sys.executable, "-c", SOON, "exec", "book.yaml", *more]
+    assert ends_with(shell, words, streams, [signal.SIGTERM], ready=(shell.root / "begun").exists) == 143
+    assert shell.events()[-1]["data"]["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("verb", [["--help"], ["runs", "list"]], ids=" ".join)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_commands_that_do_not_run_anything_too(shell, verb, number):
+    code, times = (-number, 1) if number == signal.SIGTERM else (130, 2)
+    words = [sys.executable, "-m", "gert_core", *verb]
+    asleep = time.monotonic() + 2  # by then it waits for its reader
+    streams = ("stdout", "stderr")
+    assert ends_with(shell, words, streams, [number] * times, ready=lambda: time.monotonic() > asleep) == code
