@@ -80,6 +80,7 @@ KIT_MODULES: Final = (
     "arguments",
     "listening",
     "server_secrets",
+    "unread",
     "children",
     "spooling",
     "answers",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ import time
 
 import pytest
 from shell import Shell, alive, chain_is_whole, wait_for
+from unread import full_pipe
 
 STUBBORN = "trap '' TERM INT\n"
 
@@ -224,35 +224,21 @@ def test_one_signal_ends_gert_also_where_nobody_reads_what_it_tells(shell):
         os.close(told)
 
 
-def full_pipe():
-    """A pipe that takes nothing more, and that nobody reads."""
-    unread, full = os.pipe()
-    os.set_blocking(full, False)
-    for size in (4096, 1):
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                os.write(full, b"x" * size)
-    os.set_blocking(full, True)
-    return unread, full
-
-
 def ends_with(shell, words, streams, numbers, *, ready):
     """How a program ends whose output nobody reads, by so many signals."""
-    unread, full = full_pipe()
-    given = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **dict.fromkeys(streams, full)}
-    running = subprocess.Popen(words, cwd=shell.root, env=shell.environ, stdin=subprocess.DEVNULL, **given)
-    try:
-        wait_for(ready)
-        for number in numbers:
-            time.sleep(0.7)
-            assert running.poll() is None, "it has ended before"
-            running.send_signal(number)
-        return running.wait(10)
-    finally:
-        running.kill()
-        running.wait()
-        os.close(unread)
-        os.close(full)
+    with full_pipe() as full:
+        given = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **dict.fromkeys(streams, full)}
+        running = subprocess.Popen(words, cwd=shell.root, env=shell.environ, stdin=subprocess.DEVNULL, **given)
+        try:
+            wait_for(ready)
+            for number in numbers:
+                time.sleep(0.7)
+                assert running.poll() is None, "it has ended before"
+                running.send_signal(number)
+            return running.wait(10)
+        finally:
+            running.kill()
+            running.wait()
 
 
 @pytest.mark.parametrize("streams", [("stdout",), ("stderr",), ("stdout", "stderr")], ids=" ".join)

@@ -21,6 +21,7 @@ from gert_watch.command import WatchOptions, read
 from gert_watch.lines import line_of, seconds
 from gert_watch.loop import Watch
 from notified import looking_book, script_tool
+from unread import full_pipe
 
 from gert_core.api import UsageError
 from gert_core.runs import outbox, owed
@@ -45,14 +46,14 @@ class Project:
         book = looking_book("health-check", category=category, code="service_healthy", meta=head)
         (self.root / "health-check.yaml").write_text(book)
 
-    def start(self, *words, **environ):
+    def start(self, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **environ):
         command = [sys.executable, "-m", "gert_core", "watch", "health-check.yaml", "--interval", "1s", *words]
         return subprocess.Popen(
             command,
             cwd=self.root,
             env=self.environ | environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
             text=True,
         )
 
@@ -268,6 +269,39 @@ def test_a_signal_while_it_sleeps_ends_it_at_once(project):
         assert process.wait(20) == 130
         assert time.monotonic() - began < 5
         process.communicate()
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_one_signal_ends_it_also_where_nobody_reads_what_it_says(project, tmp_path, stream):
+    with full_pipe() as full:
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: full}
+        process = project.start("--interval", "1h", **streams)
+        try:
+            until(tmp_path / "traces", process)
+            time.sleep(1)  # the run has ended, and its line is printed
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(8) == 143
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_signals_during_a_run_end_it_where_nobody_reads_what_it_says(project, tmp_path):
+    project.write(script="touch began; sleep 60")
+    with full_pipe() as full:
+        process = project.start(stdout=full, stderr=full)
+        try:
+            until(tmp_path / "began", process)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(1)
+            assert process.poll() is None  # the run may end
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(14) == 143
+        finally:
+            process.kill()
+            process.wait()
+    (trace,) = (tmp_path / "traces").iterdir()
+    assert json.loads(trace.read_text().splitlines()[-1])["data"]["status"] == "cancelled"
 
 
 # -- notifications -----------------------------------------------------------------------------------------------

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 
+import httpx2
 import pytest
+from shell import wait_for
+from unread import full_pipe
 from webs import free_port
 
 HEADER = ("--auth", "header", "--trust-header", "X-User")
@@ -79,6 +84,27 @@ def test_a_signal_ends_it(lab):
         assert server.browser(login=False).get("/healthz").text == "ok\n"
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(20) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+
+
+def test_it_serves_and_ends_where_nobody_reads_what_it_says(lab):
+    port = free_port()
+    words = [sys.executable, "-m", "gert_core", "web", "--bind", f"127.0.0.1:{port}"]
+    with full_pipe() as full:
+        server = subprocess.Popen(words, cwd=lab.root, env=lab.environ, stdout=full, stderr=full)
+        try:
+            wait_for(lambda: answers(port), 30)
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(14) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+        finally:
+            server.kill()
+            server.wait()
+
+
+def answers(port):
+    try:
+        return httpx2.get(f"http://127.0.0.1:{port}/healthz", timeout=5, trust_env=False).text == "ok\n"
+    except httpx2.HTTPError:
+        return False
 
 
 def test_a_fixed_port_works(lab):

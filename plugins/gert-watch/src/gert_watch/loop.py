@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import signal
 import sys
@@ -13,6 +14,7 @@ from gert_core.api import ErrorKind, RunError, UsageError
 from gert_core.hosting import COMMAND_LINE
 from gert_core.hosting.host import Host
 from gert_core.kit.escaping import without_commands
+from gert_core.kit.unread import LOOK, unwaited_stderr, write_while
 from gert_watch.lines import FAIL_ON, line_of
 from gert_watch.notifying import WatchNotifier, note
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _LOOK: Final = 0.1
 """Seconds between two looks for a signal."""
+_UNREAD: Final = 2.0
+"""The longest that a line waits for its reader once there is a signal, in seconds."""
 _LATE: Final = 0.5
 """Seconds by which a start may be late and the next one is still on time."""
 _REAL: Final = "real"
@@ -73,7 +77,7 @@ class Watch:
 
     def watch(self) -> int:
         """Start runs until something ends it, and return the exit code."""
-        with Signals() as signals, Host(environ=self._environ, **self._wanted.host) as host:
+        with Signals() as signals, unwaited_stderr(), Host(environ=self._environ, **self._wanted.host) as host:
             if not self._wanted.notify:
                 return self._loop(host, signals, None)
             with WatchNotifier(host, signals=lambda: signals.count) as notifier:
@@ -92,7 +96,7 @@ class Watch:
             line = line_of(end, wanted)
             failed = failed or (real and _fails(hosted, end))
             number += 1
-            _say(line.text(moment))
+            _say(line.text(moment), signals)
             _explain(end)
             if notifier is not None and real and hosted.run_id:
                 notifier.tell(hosted.run_id)
@@ -172,10 +176,15 @@ def _explain(end: Mapping[str, Any]) -> None:
         note(f"  next: {shlex.join(step['command'])}")
 
 
-def _say(text: str) -> None:
+def _say(text: str, signals: Signals) -> None:
+    """Print a line; one that nobody reads is waited for until there is a signal, and not much longer."""
+    looks = itertools.count()
     if sys.stdout is not None:
-        sys.stdout.write(f"{without_commands(text)}\n")
-        sys.stdout.flush()
+        write_while(
+            sys.stdout,
+            f"{without_commands(text)}\n",
+            lambda: not signals.count or next(looks) * LOOK < _UNREAD,
+        )
 
 
 __all__ = ["Signals", "Watch"]

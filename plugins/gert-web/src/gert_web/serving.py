@@ -19,6 +19,7 @@ from gert_core.hosting import Host
 from gert_core.hosting.bridges import bridge_key, link_key
 from gert_core.kit.owners import account_name
 from gert_core.kit.server_secrets import hide_memory, keep_from_runs
+from gert_core.kit.unread import unwaited_stderr
 from gert_web.app import application
 from gert_web.connections import Crowd, protocol
 from gert_web.endings import Endings
@@ -49,7 +50,12 @@ _MOST: Final = 65_536
 
 
 def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
-    """Serve, and return the exit code."""
+    """Serve, and return the exit code; what nobody reads on standard error holds up neither serving nor ending."""
+    with unwaited_stderr():
+        return _serve(wanted, environ=environ)
+
+
+def _serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="gert web: %(message)s")
     clients = _descriptors() - RESERVED
     hide_memory()  # sessions of people and the secrets of callbacks are in it too
