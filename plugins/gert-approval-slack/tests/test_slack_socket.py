@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import time
+
 import pytest
 from messaging import BRIDGE
 from shell import wait_for
 from slack_fake import ALICE, buttons, click, refusal, texts
 from slack_socket import SlackSocket
+from unread import full_pipe
 
 
 @pytest.fixture
@@ -97,3 +102,32 @@ def test_without_the_app_token_it_says_which_setting_is_missing(project):
 
 def test_help(project):
     assert "gert slack listen [OPTIONS]" in project.gert("slack", "--help").stdout
+
+
+def test_a_signal_ends_it_where_nobody_reads_what_it_says(project, slack, socket):
+    words = project.command("slack", "listen")
+    environ = {**project.environ, "GERT_BRIDGE_SIGNING_KEY": BRIDGE, **project.secrets}
+    with full_pipe() as full:
+        running = subprocess.Popen(words, cwd=project.root, env=environ, stdout=full, stderr=full)
+        try:
+            assert socket.connected.wait(30)
+            time.sleep(1)  # it says that it listens
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(14) == 0
+        finally:
+            running.kill()
+            running.wait()
+
+
+def test_a_signal_ends_it_while_nobody_reads_why_it_cannot_listen(project):
+    words = project.command("slack", "listen")
+    with full_pipe() as full:
+        running = subprocess.Popen(words, cwd=project.root, env=project.environ, stdout=full, stderr=full)
+        try:
+            time.sleep(3)
+            assert running.poll() is None
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(14) == -signal.SIGTERM
+        finally:
+            running.kill()
+            running.wait()

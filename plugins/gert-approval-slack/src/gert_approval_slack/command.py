@@ -51,14 +51,20 @@ def _listen(root: str, store: str | None, plugins: Sequence[str], host: CommandH
     from gert_approval_slack.listening import listen
     from gert_core.hosting import Host
     from gert_core.kit.server_secrets import hide_memory
+    from gert_core.kit.unread import unwaited_stderr
 
     hide_memory()
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
     allow, block = plugin_choice(plugins)
-    with Host(root, environ=host.environ, store=store, allow=allow, block=block) as opened:
-        listen(opened, stop, lambda: sys.stderr.write("Listening to Slack; stop with Ctrl-C\n"))
+    try:
+        # What nobody reads is dropped: waiting for its reader, it would neither take answers nor end.
+        with unwaited_stderr(), Host(root, environ=host.environ, store=store, allow=allow, block=block) as opened:
+            listen(opened, stop, lambda: sys.stderr.write("Listening to Slack; stop with Ctrl-C\n"))
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
     return 0
 
 
