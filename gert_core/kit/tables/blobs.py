@@ -128,7 +128,7 @@ class Blobs:
         """Return the sorted names that begin with ``prefix``."""
         self.flush()
         found = self._database.read(
-            "SELECT name FROM gert_blobs WHERE run_id = ? AND part = 0 AND SUBSTR(name, 1, ?) = ?",
+            "SELECT name FROM gert_blobs WHERE run_id = ? AND part = 0 AND SUBSTR(name, 1, CAST(? AS INTEGER)) = ?",
             (self._run_id, len(prefix), prefix),
         )
         return sorted(text_of(name) for (name,) in found)

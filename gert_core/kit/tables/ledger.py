@@ -113,7 +113,8 @@ class TableLedger(Ledger):
         own = f"{run_id} "
         sql = (
             "SELECT kind, ledger_key, owner, state, at, amount, stamp FROM gert_ledger "
-            "WHERE kind <> ? AND (owner = ? OR SUBSTR(owner, 1, ?) = ?) ORDER BY kind, ledger_key, owner"
+            "WHERE kind <> ? AND (owner = ? OR SUBSTR(owner, 1, CAST(? AS INTEGER)) = ?) "
+            "ORDER BY kind, ledger_key, owner"
         )
         with _faults():
             rows = self._database.read(sql, (_DOCUMENT, run_id, len(own), own)) if self._ready(False) else []

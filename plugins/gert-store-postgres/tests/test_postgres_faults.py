@@ -232,6 +232,13 @@ STRANGE = {
         "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
         "CREATE TRIGGER nothing BEFORE INSERT ON gert_leases FOR EACH ROW EXECUTE FUNCTION nothing()",
     ],
+    "has a foreign key": [
+        "CREATE TABLE allowed (name text PRIMARY KEY)",
+        "ALTER TABLE gert_runs ADD FOREIGN KEY (status) REFERENCES allowed (name) NOT VALID",
+    ],
+    "is what a foreign key of another table refers to": [
+        "CREATE TABLE child (run_id text REFERENCES gert_runs ON DELETE CASCADE)"
+    ],
     "has tables below it": ["CREATE TABLE more () INHERITS (gert_events)"],
     "has a column with a value of its own": ["ALTER TABLE gert_blobs ALTER token SET DEFAULT pg_sleep(3600)::text"],
     "has a condition": ["ALTER TABLE gert_tickets ADD CHECK (length(status) > 0)"],
@@ -252,6 +259,20 @@ def test_store_pg_what_is_executed_with_a_table_is_refused(opened, url, what):
         with pytest.raises(StoreError, match=f"gert_[a-z]+ in .* {what}, which would be executed") as refused:
             use(opened())
         assert "remove it" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("what", ["has an index of more than columns", "has a column of a type that somebody made"])
+def test_store_pg_functions_of_the_schema_do_not_hide_what_is_executed(opened, url, what):
+    write_run(opened(), "r1")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in STRANGE[what]:
+            connection.execute(statement)
+        for name, given, says in (("num_nonnulls", "pg_node_tree, pg_node_tree", "0"), ("no", "oid, integer", "false")):
+            back = "integer" if says == "0" else "boolean"
+            connection.execute(f"CREATE FUNCTION {name}({given}) RETURNS {back} LANGUAGE sql AS 'SELECT {says}'")
+        connection.execute("CREATE OPERATOR >= (LEFTARG = oid, RIGHTARG = integer, FUNCTION = no)")
+    with pytest.raises(StoreError, match=what):
+        list(opened().runs(RunQuery()))
 
 
 def test_store_pg_an_index_of_columns_that_somebody_made_is_no_harm(opened, url):
@@ -326,6 +347,7 @@ def test_store_pg_functions_of_the_schema_are_not_called_in_place_of_those_of_th
             ("hashtextextended", "text, integer", "bigint"),
             ("unnest", "bytea[]", "SETOF bytea"),
             ("pg_notify", "text, varchar", "void"),
+            ("substr", "text, integer, smallint", "text"),
         ):
             connection.execute(
                 f"CREATE FUNCTION {name}({given}) RETURNS {back} LANGUAGE plpgsql AS "
@@ -335,7 +357,9 @@ def test_store_pg_functions_of_the_schema_are_not_called_in_place_of_those_of_th
             )
         store = opened()
         assert store.ledger().claim(KEY, "x", "2026-01-01T00:00:00.000000Z").owner == "x"
-        assert len(list(write_run(store, "r2").lines())) == 4
+        assert [one.owner for one in store.ledger().entries("x")] == ["x"]
+        run = write_run(store, "r2")
+        assert (len(list(run.lines())), run.names("meta")) == (4, ["meta.json"])
         assert connection.execute("SELECT name FROM called").fetchall() == []
 
 

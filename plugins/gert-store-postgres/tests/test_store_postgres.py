@@ -71,6 +71,17 @@ def test_doctor_looks_at_server_and_role(url, tmp_path):
             connection.execute("DROP ROLE small")
 
 
+def test_doctor_executes_nothing_of_the_schema(url, tmp_path):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE called (name text)")
+        connection.execute(
+            "CREATE FUNCTION has_schema_privilege(name, text) RETURNS boolean LANGUAGE plpgsql AS "
+            "$$ BEGIN INSERT INTO called VALUES ('has_schema_privilege'); RETURN true; END $$"
+        )
+        looked(Gert(tmp_path), url)
+        assert connection.execute("SELECT name FROM called").fetchall() == []
+
+
 def test_a_server_that_is_away_is_a_failure_of_runs_and_of_its_check(tmp_path):
     found = looked(Gert(tmp_path), f"postgres://u:PASS-wrd-77@/d?host={tmp_path}", code=1)
     assert found["runs"]["status"] == "fail"

@@ -15,15 +15,16 @@ SCHEMES: Final = ("postgres:", "postgresql:")
 _APART: Final = 5.0
 """Seconds by which the clocks of server and client may differ."""
 _SERVER: Final = """
-SELECT current_setting('server_version'),
-       pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on',
-       current_setting('fsync') = 'on', :now,
-       current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE')
+SELECT pg_catalog.current_setting('server_version'),
+       pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('default_transaction_read_only') = 'on',
+       pg_catalog.current_setting('fsync') = 'on', :now,
+       pg_catalog.current_schema() IS NOT NULL
+           AND pg_catalog.has_schema_privilege(pg_catalog.current_schema(), 'CREATE')
 """
 _ROLE: Final = """
-SELECT current_user, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
-       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
-       coalesce(host(inet_server_addr()), '')
+SELECT current_user, (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user),
+       coalesce((SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid = pg_catalog.pg_backend_pid()), false),
+       coalesce(pg_catalog.host(pg_catalog.inet_server_addr()), '')
 """
 
 

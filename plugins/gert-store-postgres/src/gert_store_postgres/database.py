@@ -49,7 +49,7 @@ moved AS (UPDATE gert_runs SET {what} WHERE run_id = %s AND last_seq = %s AND EX
 added AS (INSERT INTO gert_events (run_id, seq, line)
           SELECT moved.run_id, %s + t.n, t.line
           FROM moved, pg_catalog.unnest(%b::bytea[]) WITH ORDINALITY AS t (line, n))
-SELECT COUNT(*), pg_catalog.set_config('synchronous_commit', %s, true),
+SELECT pg_catalog.count(*), pg_catalog.set_config('synchronous_commit', %s, true),
        CASE WHEN pg_catalog.pg_try_advisory_xact_lock(%s) THEN ''
             ELSE pg_catalog.pg_notify('{channel}', %s)::text END FROM moved
 """

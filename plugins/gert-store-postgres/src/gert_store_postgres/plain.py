@@ -1,7 +1,7 @@
 """Tell the plain tables of a PostgreSQL database from what another program put among them.
 
-A view, a rule, a trigger, row-level security, a computed column or a condition is executed with each read or write of
-a table: it can take for ever, hide rows, or swallow what is written.
+A view, a rule, a trigger, a foreign key, row-level security, a computed column or a condition is executed with each
+read or write of a table: it can take for ever, hide rows, or swallow what is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ _STRANGE: Final = (
     ("c.relkind <> 'r'", "is not a table"),
     ("c.relrowsecurity", "has row-level security"),
     ("EXISTS (SELECT 1 FROM pg_catalog.pg_rewrite WHERE ev_class = c.oid)", "has a rule"),
-    ("EXISTS (SELECT 1 FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)", "has a trigger"),
+    ("EXISTS (SELECT 1 FROM pg_catalog.pg_constraint WHERE conrelid = c.oid AND contype = 'f')", "has a foreign key"),
+    (
+        "EXISTS (SELECT 1 FROM pg_catalog.pg_constraint WHERE confrelid = c.oid AND contype = 'f')",
+        "is what a foreign key of another table refers to",
+    ),
+    ("EXISTS (SELECT 1 FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid)", "has a trigger"),
     ("EXISTS (SELECT 1 FROM pg_catalog.pg_inherits WHERE inhparent = c.oid)", "has tables below it"),
     ("EXISTS (SELECT 1 FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid)", "has a column with a value of its own"),
     (
@@ -28,15 +33,21 @@ _STRANGE: Final = (
         "has a condition",
     ),
     (
-        "EXISTS (SELECT 1 FROM pg_catalog.pg_index WHERE indrelid = c.oid AND num_nonnulls(indexprs, indpred) > 0)",
+        (
+            "EXISTS (SELECT 1 FROM pg_catalog.pg_index "
+            "WHERE indrelid = c.oid AND (indexprs IS NOT NULL OR indpred IS NOT NULL))"
+        ),
         "has an index of more than columns",
     ),
     (
-        "EXISTS (SELECT 1 FROM pg_catalog.pg_attribute WHERE attrelid = c.oid AND atttypid >= 16384)",
+        "EXISTS (SELECT 1 FROM pg_catalog.pg_attribute WHERE attrelid = c.oid AND atttypid >= '16384')",
         "has a column of a type that somebody made",
     ),
 )
-"""What is executed with a table, by the catalogue; types that come with the server have lower numbers."""
+"""What is executed with a table, by the catalogue; types that come with the server have lower numbers.
+
+No function is called, and both sides of an operator have one type: one of a schema cannot fit better than the server's.
+"""
 _CASES: Final = " ".join(f"WHEN {condition} THEN '{what}'" for condition, what in _STRANGE)
 # Of the table of tables itself: to_regclass remembers that there was none, beyond a lock that was waited for.
 FOUND: Final = f"""
