@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
 from urllib.parse import quote
@@ -15,7 +16,7 @@ import pytest
 from gert_store_postgres.bounded import LONGEST, longest_of
 from gert_store_postgres.store import open_store
 
-from gert_core.api import ErrorKind, RunQuery, StoreError, StoreServices
+from gert_core.api import ErrorKind, GertError, RunQuery, StoreError, StoreServices
 from gert_core.testing.store_lines import event_lines, write_run
 
 META = {"meta.json": b"{}"}
@@ -361,6 +362,62 @@ def test_store_pg_functions_of_the_schema_are_not_called_in_place_of_those_of_th
         run = write_run(store, "r2")
         assert (len(list(run.lines())), run.names("meta")) == (4, ["meta.json"])
         assert connection.execute("SELECT name FROM called").fetchall() == []
+
+
+def test_store_pg_a_schema_before_that_of_the_server_is_refused(opened, url):
+    write_run(opened(), "r1")
+    with psycopg.connect(url, autocommit=True) as connection:
+        (schema,) = connection.execute("SELECT current_schema()").fetchone()
+        connection.execute("CREATE TABLE called (name text)")
+        connection.execute(
+            "CREATE FUNCTION other(text, text) RETURNS boolean LANGUAGE plpgsql AS "
+            "$$ BEGIN INSERT INTO called VALUES ('='); RETURN texteq($1, $2); END $$"
+        )
+        connection.execute("CREATE OPERATOR = (LEFTARG = text, RIGHTARG = text, FUNCTION = other)")
+        connection.execute("CREATE FUNCTION one(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'")
+        connection.execute("CREATE AGGREGATE count(*) (SFUNC = int8inc, STYPE = int8, FINALFUNC = one, INITCOND = '0')")
+        for use in (
+            lambda store: list(store.runs(RunQuery())),
+            lambda store: store.open("r1"),
+            lambda store: store.create("r2", blobs=META),
+            lambda store: store.schema_info(),
+            lambda store: store.upgrade(),
+            lambda store: store.ledger().claim(KEY, "x", "2026-01-01T00:00:00.000000Z"),
+        ):
+            told = f"the search path of .* has the schema {schema} before pg_catalog, so that functions"
+            with pytest.raises(GertError, match=told) as refused:
+                use(opened(f"{url}%2Cpg_catalog"))
+            if isinstance(refused.value, StoreError):  # the ledger has a hint of its own
+                assert "take pg_catalog out of the search_path" in str(refused.value.hint)
+        assert connection.execute("SELECT name FROM called").fetchall() == []
+    for path in (url, f"{url}%2Cpg_temp", url.replace("search_path%3D", "search_path%3Dpg_catalog%2C")):
+        assert [row.run_id for row in opened(path).runs(RunQuery())] == ["r1"]
+
+
+def test_store_pg_the_search_path_is_looked_at_with_each_connection(opened, url):
+    write_run(opened(), "r1")
+    without = url.partition("&options=")[0]
+    with psycopg.connect(url, autocommit=True) as connection:
+        (schema,) = connection.execute("SELECT current_schema()").fetchone()
+        try:
+            connection.execute(f"ALTER ROLE postgres SET search_path = {schema}")
+            store = opened(without)
+            assert [row.run_id for row in store.runs(RunQuery())] == ["r1"]
+            connection.execute(f"ALTER ROLE postgres SET search_path = {schema}, pg_catalog")
+            assert [row.run_id for row in store.runs(RunQuery())] == ["r1"], "it is for connections made later"
+            with store.database._reading(), pytest.raises(StoreError, match="before pg_catalog"):
+                threaded(lambda: store.database.read("SELECT 1"))
+            end_connections(url)
+            with pytest.raises(StoreError, match="before pg_catalog"):
+                list(store.runs(RunQuery()))
+        finally:
+            connection.execute("ALTER ROLE postgres RESET search_path")
+
+
+def threaded(work):
+    """Do the work in another thread, and return what it returns or raise what it raises."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
 
 
 def test_store_pg_a_view_that_never_ends_is_given_up(opened, url):

@@ -80,6 +80,9 @@ def test_doctor_executes_nothing_of_the_schema(url, tmp_path):
         )
         looked(Gert(tmp_path), url)
         assert connection.execute("SELECT name FROM called").fetchall() == []
+    told = looked(Gert(tmp_path), f"{url}%2Cpg_catalog", code=1)["store-postgres/server"]
+    assert (told["status"], "before pg_catalog, so that functions" in told["message"]) == ("fail", True)
+    assert "take pg_catalog out of the search_path" in told["hint"]
 
 
 def test_a_server_that_is_away_is_a_failure_of_runs_and_of_its_check(tmp_path):

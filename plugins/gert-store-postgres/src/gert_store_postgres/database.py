@@ -19,6 +19,7 @@ from gert_store_postgres.bounded import LONGEST, BoundedConnection, longest_of
 from gert_store_postgres.faults import fault_of, lost, unreachable
 from gert_store_postgres.listening import CHANNEL, Listener, lock_of
 from gert_store_postgres.plain import FOUND, has_schema
+from gert_store_postgres.search_path import refuse_other_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -252,7 +253,7 @@ class PostgresDatabase(Database):
                 connection.rollback()
 
     def _new(self) -> Connection:
-        """Make a connection."""
+        """Make a connection, whose functions and operators are those of the server."""
         try:
             known = conninfo_to_dict(self._address)
             _refuse_words_as_port(known)
@@ -270,6 +271,15 @@ class PostgresDatabase(Database):
                 raise lost(self.url, error) from None
             raise unreachable(self.url, error) from None
         self._known = True
+        try:
+            refuse_other_functions(self.url, made)
+        except psycopg.Error as error:
+            fault = fault_of(self.url, error, made)
+            made.close()
+            raise fault from None
+        except StoreError:
+            made.close()
+            raise
         return made
 
 
