@@ -32,6 +32,8 @@ MAX_EXPANSION: Final = 4 * 1024 * 1024
 MAX_DIAGNOSTICS: Final = 100
 EMPTY: Final = "the file is empty"
 SEVERAL: Final = "the file holds several YAML documents"
+HALF: Final = "an escape is half of a character"
+WHOLE: Final = "write the character itself, or as one escape such as \\U0001f600"
 BARE_TEMPLATE: Final = 'a template that begins a value must be quoted: "{{ ... }}"'
 _QUOTE_HINT: Final = "put the text in quotes"
 
@@ -152,7 +154,9 @@ class Composer:
         if not event.style:
             # `! 12` carries the non-specific tag: text, and only the implicit flags tell.
             return scalar_value(text) if event.implicit[0] or event.tag else text
-        if event.style == '"' and ("\0" in text or not _encodable(text)):
+        if event.style == '"' and not _encodable(text):
+            self._report_syntax(event, HALF, WHOLE)
+        elif event.style == '"' and "\0" in text:
             self._report_syntax(
                 event, "the string contains a character that documents must not contain", "remove the escape"
             )
@@ -295,9 +299,11 @@ def _refused(event: Any, message: str, hint: str) -> UnreadableDocumentError:
 __all__ = [
     "BARE_TEMPLATE",
     "EMPTY",
+    "HALF",
     "MAX_DEPTH",
     "MAX_DIAGNOSTICS",
     "SEVERAL",
+    "WHOLE",
     "Composer",
     "Map",
     "Mark",

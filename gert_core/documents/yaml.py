@@ -27,6 +27,7 @@ from gert_core.documents.compose import (
     UnreadableDocumentError,
     parser,
 )
+from gert_core.documents.pairs import joined_pairs
 from gert_core.documents.yaml_errors import BREAKS, explain
 from gert_core.kit.files import read_named
 
@@ -90,7 +91,7 @@ class Document:
         if self._ends is None:
             from gert_core.documents.spans import Ends  # only editors need it
 
-            self._ends = Ends(self._text)
+            self._ends = Ends(joined_pairs(self._text))
         key = key and isinstance(path[-1], str)  # items of lists have no key
         place = self.locate(path, key=key)
         return (*place, *self._ends.of(place, key=key))
@@ -202,7 +203,8 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
     start = (1, 1)
     try:
         text = _decode(data)
-        composer = Composer(parser(data), report)
+        joined = joined_pairs(text)
+        composer = Composer(parser(data if joined is text else joined.encode()), report)
         value = composer.document()
         start = composer.start
     except UnreadableDocumentError as error:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from gert_core.documents.compose import HALF, WHOLE
+
 BREAKS: Final = "\r\n|[\n\r\x85\u2028\u2029]"
 _TEMPLATE: Final = r"[:-] +\{\{"
 _ASSIGNMENT: Final = r"\s*(?:- +)*([A-Za-z_][\w-]*) *= *\S"
+_SURROGATE: Final = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 _CURLY_QUOTES: Final = "[\u201c\u201d\u2018\u2019]"
 _NO_BREAK_SPACE: Final = "\xa0"
 
@@ -23,6 +26,9 @@ def explain(error: Exception, text: str) -> tuple[str, int, int, str | None]:
 
     lines = re.split(BREAKS, text)
     source = lines[line - 1] if line <= len(lines) else ""
+    half = re.match(_SURROGATE, source[max(column - 3, 0) :])
+    if half is not None and "escape" in problem:
+        return f"{HALF}: {half[0]}", line, column - 2, WHOLE
     before = next((above for above in reversed(lines[: line - 1]) if above.strip()), "")
     opened = began.line + 1 if began else line
     inside = requoted(lines[opened - 1]) if opened < line and "quoted scalar" in f"{context}" else None

@@ -66,6 +66,23 @@ def test_values_from_files_the_environment_and_scenarios_are_checked(gert, book,
     assert "from scenario is not accepted: 'e' is not one of" in said
 
 
+def test_files_of_json_may_have_characters_beyond_u_ffff(gert, book, tmp_path):
+    value = {"k": "\U0001f600"}
+    (tmp_path / "x.json").write_text(json.dumps({"x": value}), encoding="ascii")
+    (tmp_path / "o.json").write_text(json.dumps(value), encoding="ascii")
+    (tmp_path / "half.json").write_text('{"x": "SECRET\\ud83d"}', encoding="ascii")
+    for words in (
+        (book("type: object"), "--input", "x.json"),
+        (book("type: object, from: file/o.json"),),
+    ):
+        code, out, err = gert("exec", *words, "--json")
+        assert code == 0, err
+        assert json.loads(out)["outcome"]["meta"] == {"x": value}
+    code, out, err = gert("exec", book("type: object"), "--input", "half.json")
+    assert (code, "SECRET" in out + err) == (2, False)
+    assert "half.json:1:14: --input half.json: an escape is half of a character\n" in err
+
+
 def test_a_secret_value_is_not_shown(gert, book):
     code, out, err = gert("exec", book("secret: true, pattern: '[a-z]{12,}'"), "--var", "x=SECRETSECRET1")
     assert code == 2

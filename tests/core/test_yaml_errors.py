@@ -52,7 +52,9 @@ DEEP_BY_ALIAS = f"a: &a {'[' * 60 + ']' * 60}\nb: {'[' * 60}*a{']' * 60}\n"
         ("a: b\x00c\n", 1, 5, "U+0000", "remove"),
         ("a: 1\nb: \x1b[31m\n", 2, 4, "U+001B", "escape"),
         ('a: "\\0"\n', 1, 4, "documents must not contain", "remove"),
-        ('a: "\\ud800"\n', 1, None, "", None),
+        ('a: "\\ud800"\n', 1, 5, "half of a character: \\ud800", "the character itself"),
+        ('a:\n - "x\\ude00\\ud83d"\n', 2, 6, "half of a character: \\ude00", "as one escape"),
+        ('{"a": "\\ud83d\\ude00", "b": "\\ud83d\\u0041"}', 1, 29, "half of a character: \\ud83d", "itself"),
     ],
 )
 def test_problem(text: str, line: int, column: int | None, says: str, hint: str | None) -> None:

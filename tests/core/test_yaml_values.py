@@ -173,6 +173,26 @@ def test_document_markers_and_comments() -> None:
     assert value_of("# c\n\n---\na: 1\n# end\n") == {"a": 1}
 
 
+def test_json_may_have_characters_beyond_u_ffff_as_pairs_of_escapes() -> None:
+    given = {"k\U0001f600": ["\\\U0001f600", "\\ud83d\\ude00", '"\U0010ffff', "é"], "z": 1}
+    for text in (
+        json.dumps(given),
+        json.dumps(given, indent=2),
+        json.dumps(given).replace('d83d\\ude00": [', 'D83D\\uDE00": ['),
+    ):
+        assert value_of(text) == given
+        assert value_of("\ufeff" + text) == given
+    text = json.dumps(given)
+    document = loads(text.encode(), name="d.json")
+    assert document.locate(("z",), key=True) == (1, text.index('"z"') + 1)
+    assert document.locate(("z",)) == (1, len(text) - 1)
+    assert document.span(("z",)) == (1, len(text) - 1, 1, len(text))
+    assert document.source_line(1) == text
+    twice = loads(b'{"a": "\\ud83d\\ude00", "a": 2}', name="d.json")
+    assert [(one.rule, one.column) for one in twice.diagnostics] == [("duplicate-key", 23)]
+    assert value_of("a: '\\ud83d\\ude00'\nb: \\ud83d\\ude00") == {"a": "\\ud83d\\ude00", "b": "\\ud83d\\ude00"}
+
+
 def test_the_pure_python_parser_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b'a: [1, "x\\u00e9", {b: yes}]\nc: |\n  t\nd: &k v\ne: *k\nf:\n'
     fast = loads(text, name="d")
