@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gert_core.hosting.site import Site
     from gert_core.scenarios import ScenarioResult
     from gert_core.scenarios.diffing.compare import Diffed
+    from gert_core.scenarios.find import ScenarioCandidate
     from gert_core.scenarios.plan import Job, Tested
     from gert_core.scenarios.run import ScenarioRunner
     from gert_core.validation.pipeline import Validated
@@ -81,6 +82,13 @@ class Documents:
             return found
         with find_run(self._site.store, run_id) as stored:
             return of_run(found, book, run_info(stored))
+
+    def to_test(self, paths: Sequence[str | Path]) -> dict[Path, list[ScenarioCandidate]]:
+        """Return the runbooks that ``test`` finds by these paths, each with its scenarios; nothing is replayed."""
+        from gert_core.scenarios.find import candidates_for, find_runbooks
+
+        found = find_runbooks([self._site.path(path) for path in paths])
+        return {runbook: candidates_for(runbook, found) for runbook in found.runbooks}
 
     def test(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -105,6 +106,44 @@ def test_the_file_of_a_scenario_that_is_a_link_to_outside_is_not_read(project, t
     assert project.talk(talk) == "path_outside"
 
 
+@pytest.mark.parametrize(
+    "link", ["scenario.yaml", "test.yaml", "trace.jsonl", "", ".."], ids=lambda link: link or "directory"
+)
+def test_scenarios_behind_links_to_outside_are_not_replayed(project, tmp_path_factory, link):
+    far = tmp_path_factory.mktemp("outside")
+    project.document("repair", FIX, tools="change", meta="inputs: { what: { type: string } }")
+    place = project.path("scenarios/repair/link")
+    for folder in (far / "link", place):
+        folder.mkdir(parents=True)
+        (folder / "scenario.yaml").write_text('inputs: { what: TOPSECRET }\ntool_responses: { "change:do": [{}] }\n')
+        (folder / "test.yaml").write_text("expected_outputs: { fix.TOPSECRET: TOPSECRET }\n")
+        (folder / "trace.jsonl").write_text("")
+    replaced = (place / link).resolve()
+    shutil.rmtree(replaced) if replaced.is_dir() else replaced.unlink()
+    replaced.symlink_to(far if link == ".." else far / "link" / link)
+    project.document("plain", FIX, tools="change", meta="inputs: { what: { type: string } }")
+    project.write("scenarios/plain/one/scenario.yaml", 'inputs: { what: x }\ntool_responses: { "change:do": [{}] }\n')
+    project.write("scenarios/plain/one/test.yaml", "expected_status: completed\n")
+
+    async def talk(client):
+        for given in (
+            {"path": "repair.yaml"},
+            {"path": "repair.yaml", "scenario": "link"},
+            {"path": "."},
+            {"path": "scenarios/repair"},
+            {"path": "scenarios/repair/link"},
+        ):
+            error = refused(await client.call_tool("gert_test", given))
+            assert (error["kind"], "TOPSECRET" in json.dumps(error)) == ("path_outside", False), given
+        with pytest.raises(MCPError) as raised:
+            await client.read_resource("gert://scenarios/repair/link")
+        assert raised.value.error.data["error"]["kind"] == "path_outside"
+        for given in ({"path": "plain.yaml"}, {"path": "scenarios/plain/one"}, {"path": ".", "scenario": "one"}):
+            assert structured(await client.call_tool("gert_test", given))["summary"]["passed"] == 1, given
+
+    project.talk(talk)
+
+
 def test_a_tool_without_a_contract_is_said_to_touch_anything(project):
     project.program("any", "true")
     project.tool("any", '["any"]', contract="{}")
@@ -130,6 +169,8 @@ def test_tests_of_a_directory_leave_out_what_is_not_served(project):
         project.write(f"scenarios/{name}/one/test.yaml", "expected_status: completed\n")
 
     async def talk(client):
+        for path in ("dark.yaml", "scenarios/dark", "scenarios/dark/one", "scenarios/closed/one"):
+            assert refused(await client.call_tool("gert_test", {"path": path}))["kind"] == "not_served", path
         return structured(await client.call_tool("gert_test", {"path": "."}))
 
     found = project.talk(talk)

@@ -14,6 +14,7 @@ from gert_mcp.given import as_arguments, refuse_inputs
 from gert_mcp.replies import answer_run
 from gert_mcp.roots import Roots
 from gert_mcp.running import Runs
+from gert_mcp.scenarios import to_replay
 from gert_mcp.shown import shown_result, shown_run, shown_trace
 from gert_mcp.tools import opaque
 
@@ -127,19 +128,9 @@ class Served:
             raise opaque(book.label)
         return [one.to_json() for one in host.explain(file, step)]
 
-    def tested_below(self, host: Host, directory: Path, scenario: str | None) -> list[Path]:
-        """Return what to test below a directory: all of it, or without the runbooks that agents see nothing of."""
-        below = {path: book for path, book in self.books.look().items() if path.is_relative_to(directory)}
-        if not any(book.hidden or book.opaque for book in below.values()):
-            return [directory]
-        found = []
-        for path, book in below.items():
-            names = () if book.hidden or book.opaque else [one.name for one in host.scenarios(path)]
-            if names and (scenario is None or scenario in names):
-                found.append(path)
-        if not found:
-            raise UsageError("there are no scenarios here that are served to MCP clients", kind=ErrorKind.NOT_SERVED)
-        return found
+    def to_replay(self, host: Host, path: Path, scenario: str | None) -> list[Path]:
+        """Return what to test of a runbook or below a directory."""
+        return to_replay(self.books, host, path, scenario)
 
     def trace(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
         """Return a run whose trace a caller may read."""

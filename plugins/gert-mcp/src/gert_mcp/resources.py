@@ -11,10 +11,11 @@ from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResour
 from gert_core.api import ErrorKind, UsageError
 from gert_core.kit.files import read_named
 from gert_mcp.replies import LIMIT, cut_text, fitting
+from gert_mcp.roots import inside
+from gert_mcp.scenarios import refuse_outside
 from gert_mcp.tools import opaque
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from gert_mcp.agents import Served
@@ -98,20 +99,7 @@ def _tool_file(served: Served, entry: Any) -> Path:
     if entry.pack is not None:
         return file
     hint = "gert_list_tools shows what its actions touch"
-    return _inside(file, [host.root for host in served.roots], f"tool {entry.name!a}", hint=hint)
-
-
-def _inside(file: Path, roots: Iterable[Path], whose: str, *, hint: str | None = None) -> Path:
-    """Return a file without the links in its path; refuse one that does not lie below a root then."""
-    try:
-        found = file.resolve()
-    except (OSError, RuntimeError):  # links that lead back to themselves
-        found = None
-    if found is not None and any(found.is_relative_to(root) for root in roots):
-        return found
-    raise UsageError(
-        f"the file of {whose} does not lie below a directory that is served", kind=ErrorKind.PATH_OUTSIDE, hint=hint
-    )
+    return inside(file, [host.root for host in served.roots], f"tool {entry.name!a}", hint=hint)
 
 
 def _scenario(served: Served, uri: str, runbook: str, name: str) -> ReadResourceResult:
@@ -119,11 +107,11 @@ def _scenario(served: Served, uri: str, runbook: str, name: str) -> ReadResource
     if book.opaque:
         raise opaque(book.label)
     found = {one.name: one for one in book.host.scenarios(book.path)}.get(name)
-    if found is None or not found.directory.resolve().is_relative_to(book.host.root):
+    if found is None:
         raise UsageError(f"{book.label} has no scenario {name!a}", kind=ErrorKind.NOT_SERVED)
-    file = _inside(found.directory / "scenario.yaml", [book.host.root], f"scenario {name!a}")
+    refuse_outside(book.host, [found.directory])
     tested = book.host.test([book.path], scenario=[name], all=True).to_json()
-    return _result(_text(uri, _source(file), _YAML), _data(uri, tested))
+    return _result(_text(uri, _source(found.directory / "scenario.yaml"), _YAML), _data(uri, tested))
 
 
 def _trace(served: Served, caller: Caller, uri: str, run_id: str) -> ReadResourceResult:

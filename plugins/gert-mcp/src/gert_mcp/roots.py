@@ -8,7 +8,7 @@ from gert_core.api import ErrorKind, GertError, UsageError
 from gert_core.hosting import Host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from gert_core.hosting import RunView
@@ -78,4 +78,17 @@ class Roots:
             list(pool.map(lambda host: host.close(leaves=leaves), self.hosts))
 
 
-__all__ = ["LIMIT", "Roots"]
+def inside(file: Path, roots: Iterable[Path], whose: str, *, hint: str | None = None) -> Path:
+    """Return a file without the links in its path; refuse one that does not lie below a root then."""
+    try:
+        found = file.resolve()
+    except (OSError, RuntimeError):  # links that lead back to themselves
+        found = None
+    if found is not None and any(found.is_relative_to(root) for root in roots):
+        return found
+    raise UsageError(
+        f"the file of {whose} does not lie below a directory that is served", kind=ErrorKind.PATH_OUTSIDE, hint=hint
+    )
+
+
+__all__ = ["LIMIT", "Roots", "inside"]

@@ -78,11 +78,7 @@ async def _exec(served: Served, call: AgentCall, given: args.Exec) -> CallToolRe
 async def _test(served: Served, call: AgentCall, given: args.Test) -> CallToolResult:
     def work() -> Any:
         host, path = served.roots.locate(given.path)
-        if path.is_file():
-            book = served.books.at(host, path)
-            if book.opaque:
-                raise opaque(book.label)
-        paths = [path] if path.is_file() else served.tested_below(host, path, given.scenario)
+        paths = served.to_replay(host, path, given.scenario)
         chosen = () if given.scenario is None else (given.scenario,)
         return host.test(paths, scenario=chosen).to_json()
 
