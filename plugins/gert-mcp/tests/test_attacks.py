@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import threading
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from agents import BOTH, FIX, GATED, LEGACY, MODERN, refused, structured
 from gert_mcp.callers import Caller, principal_of
 from gert_mcp.tools import VERBS
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitResult
+from mcp_types import PARSE_ERROR, ElicitResult
 
 from gert_core.kit.owners import account_name
 
@@ -233,6 +238,65 @@ def test_paths_outside_are_refused_however_they_are_spelled(gated, tmp_path_fact
                 await client.read_resource(uri)
 
     gated.talk(talk)
+
+
+DEEP = (200, 300, 20_000)
+CALL = (
+    '{{"jsonrpc":"2.0","id":{0},"method":"tools/call","params":{{"name":"gert_validate","arguments":{{"path":{1}}}}}}}'
+)
+BEGIN = """
+{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":
+{"name":"x","version":"1"}}}
+""".replace("\n", "")
+BEGUN = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+
+def test_what_cannot_be_read_as_a_message_is_answered(project):
+    odd = (
+        *((CALL.format(levels, "[" * levels + "]" * levels), levels, "nested too deeply") for levels in DEEP),
+        ('{"params":{"id":7,"x":"\\"id\\":8,[{","y":' + "[" * 400 + "]" * 400 + '},"id":"a-1"}', "a-1", "deeply"),
+        (CALL.format(4, f'"{"x" * 5_000_000}"'), 4, "more than 4 MiB"),
+        ('{"jsonrpc":"2.0","id":5,"method":7}', 5, "no JSON-RPC message"),
+        ('{"jsonrpc":"2.0","id":6,"method":"ping"', 6, "not JSON"),
+        ('{"jsonrpc":"2.0","id":6,"result":[[}', None, "not JSON"),
+        ("no json, with TOPSECRET", None, "not JSON"),
+        ('"' + '\\"' * 500_000, None, "not JSON"),
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(project.words(), env=project.environ, **pipes) as server:
+        late = threading.Timer(30, server.kill)  # an answer that does not come
+        late.start()
+        try:
+            server.stdin.write(f"{BEGIN}\n{BEGUN}\n\n")
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline())["id"] == 0
+            for line, number, says in odd:
+                server.stdin.write(line + "\n")
+                server.stdin.flush()
+                answer = json.loads(server.stdout.readline())
+                assert (answer["id"], says in answer["error"]["message"]) == (number, True), answer
+                assert "TOPSECRET" not in str(answer)
+            for levels in (100, 190):  # what can be read is for the tool to judge
+                server.stdin.write(CALL.format(levels, "[" * levels + "]" * levels) + "\n")
+                server.stdin.flush()
+                answer = json.loads(server.stdout.readline())
+                assert (answer["id"], answer["result"]["isError"]) == (levels, True)
+            server.stdin.close()
+            assert server.wait(30) == 0
+        finally:
+            late.cancel()
+            server.kill()
+
+
+def test_a_message_that_is_nested_deeply_is_answered_over_http(project):
+    with project.over_http() as url:
+        for levels in DEEP:
+            data = CALL.format(1, "[" * levels + "]" * levels).encode()
+            headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+            with pytest.raises(HTTPError) as told:
+                urlopen(Request(url, data, headers), timeout=30)
+            assert json.load(told.value)["error"]["code"] == PARSE_ERROR
+            told.value.close()
 
 
 def test_a_secret_is_never_taken_from_an_agent(project):

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 import anyio
+from mcp.shared.message import SessionMessage
+
+from gert_mcp.unreadable import refusal_of, refused_for_length
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_types import JSONRPCError
 
 LONGEST: Final = 4 * 1024 * 1024
-"""The most bytes of a message; a longer one is not read into memory, and answered as what is not a message."""
+"""The most bytes of a message; a longer one is not read into memory, and refused."""
 _CHUNK: Final = 64 * 1024
-_TOO_LONG: Final = "a message of more than 4 MiB"
 
 
 class InputLines:
-    """The lines of a descriptor, as the SDK iterates over them.
+    """The messages from a descriptor, as the SDK iterates over them; what is none is answered here.
 
     The SDK itself reads in a thread, which nothing can end while the client neither writes nor leaves.
     """
+
+    send: Callable[[SessionMessage], Awaitable[None]] | None = None
+    """How to answer, which is known when the SDK is about to read."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -30,21 +41,38 @@ class InputLines:
         return self
 
     async def __anext__(self) -> str:
-        """Return the next line, with its end."""
+        """Return the next line that is a message, with its end."""
+        while True:
+            line = await self._line()
+            if not line or line.isspace():
+                continue
+            refusal = refusal_of(line)
+            if refusal is None:
+                return line
+            await self._refuse(refusal)
+
+    async def _line(self) -> str:
+        """Return the next line, with its end; empty for the rest of one that was refused."""
         while True:
             line, newline, rest = self._buffer.partition(b"\n")
             if newline:
                 self._buffer = bytearray(rest)
-                if not self._skips:
-                    return line.decode("utf-8", "replace") + "\n"
-                self._skips = False
-                return _TOO_LONG
+                skips, self._skips = self._skips, False
+                return "" if skips else line.decode("utf-8", "replace") + "\n"
             if len(self._buffer) > LONGEST:
+                if not self._skips:
+                    beginning = self._buffer[:_CHUNK].decode("utf-8", "replace")
+                    await self._refuse(refused_for_length(beginning, "4 MiB"))
                 self._buffer.clear()
                 self._skips = True
             if self._ended:
                 raise StopAsyncIteration
             await self._fill()
+
+    async def _refuse(self, refusal: JSONRPCError) -> None:
+        if self.send is not None:
+            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody reads answers any more
+                await self.send(SessionMessage(refusal))
 
     async def _fill(self) -> None:
         try:

@@ -71,8 +71,9 @@ async def _talk(server: AgentServer) -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.watch)
-        lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.fileno()))
-        async with stdio_server(stdin=lines) as (read, write):
+        lines = InputLines(sys.stdin.fileno())
+        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (read, write):
+            lines.send = write.send
             await server.run(read, write, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
