@@ -32,7 +32,7 @@ class _Leave:
         self._begun = False
 
     def __call__(self, number: int, frame: object) -> None:
-        if self._begun:  # nobody reads the pipe that it is written to
+        if self._begun:  # the pipe that it is written to has no reader
             os._exit(INTERRUPTED)
         self._begun = True
         try:

@@ -41,6 +41,7 @@ class Interrupt:
         self.run: Run | None = None
         self.last: Callable[[], None] | None = None
         """What is done at the end of a run that does not stop: nothing waits longer than a moment for it."""
+        self._ending = False
         self._read, self._write = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
         os.set_blocking(self._write, False)
         self._watcher: threading.Thread | None = threading.Thread(target=self._watch, name="gert-signals", daemon=True)
@@ -80,7 +81,9 @@ class Interrupt:
         os.close(self._write)
 
     def outlive(self) -> None:
-        """Leave the thread to end the process in time: what a command says at its end may be read by nobody."""
+        """Leave the thread to end the process in time: what a command says at its end may wait for a reader."""
+        if self._ending and self._watcher is not None:
+            self._watcher.join(2 * _LAST)  # it writes the end of the run and exits with the right code
         self.run = self.last = None
 
     def _watch(self) -> None:
@@ -105,6 +108,7 @@ class Interrupt:
         """Kill the children, write the end of the run and exit: it did not stop by itself, or SIGINT came twice."""
         from gert_core.kit.processes import kill_all
 
+        self._ending = True
         kill_all()
         run = self.run
         if run is not None:

@@ -1,4 +1,4 @@
-"""Write to a stream that nobody may read: what it does not take is dropped, instead of waited for without end.
+"""Write to a stream that may have no reader: what it does not take is dropped, instead of waited for without end.
 
 A write to a pipe that is full, or to a terminal that is stopped, waits for its reader, and signals do not end that. A
 server must go on without the words that it says to people, and everything must end when it is told to.

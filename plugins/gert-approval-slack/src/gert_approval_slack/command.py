@@ -59,7 +59,7 @@ def _listen(root: str, store: str | None, plugins: Sequence[str], host: CommandH
     before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
     allow, block = plugin_choice(plugins)
     try:
-        # What nobody reads is dropped: waiting for its reader, it would neither take answers nor end.
+        # What is not read is dropped: waiting for its reader, it would neither take answers nor end.
         with unwaited_stderr(), Host(root, environ=host.environ, store=store, allow=allow, block=block) as opened:
             listen(opened, stop, lambda: sys.stderr.write("Listening to Slack; stop with Ctrl-C\n"))
     finally:

@@ -177,7 +177,7 @@ def _explain(end: Mapping[str, Any]) -> None:
 
 
 def _say(text: str, signals: Signals) -> None:
-    """Print a line; one that nobody reads is waited for until there is a signal, and not much longer."""
+    """Print a line; where it is not read, wait for its reader until there is a signal, and not much longer."""
     looks = itertools.count()
     if sys.stdout is not None:
         write_while(

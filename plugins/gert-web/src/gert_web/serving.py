@@ -50,7 +50,7 @@ _MOST: Final = 65_536
 
 
 def serve(wanted: WebOptions, *, environ: Mapping[str, str]) -> int:
-    """Serve, and return the exit code; what nobody reads on standard error holds up neither serving nor ending."""
+    """Serve, and return the exit code; a standard error that is not read holds up neither serving nor ending."""
     with unwaited_stderr():
         return _serve(wanted, environ=environ)
 
