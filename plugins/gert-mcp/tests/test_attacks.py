@@ -256,7 +256,7 @@ def test_what_cannot_be_read_as_a_message_is_answered(project):
         *((CALL.format(levels, "[" * levels + "]" * levels), levels, "nested too deeply") for levels in DEEP),
         ('{"params":{"id":7,"x":"\\"id\\":8,[{","y":' + "[" * 400 + "]" * 400 + '},"id":"a-1"}', "a-1", "deeply"),
         (CALL.format(4, f'"{"x" * 5_000_000}"'), 4, "more than 4 MiB"),
-        ('{"jsonrpc":"2.0","id":5,"method":7}', 5, "no JSON-RPC message"),
+        ('{"jsonrpc":"2.0","id":5,"method":7}', 5, "not JSON-RPC"),
         ('{"jsonrpc":"2.0","id":6,"method":"ping"', 6, "not JSON"),
         ('{"jsonrpc":"2.0","id":6,"result":[[}', None, "not JSON"),
         ("no json, with TOPSECRET", None, "not JSON"),

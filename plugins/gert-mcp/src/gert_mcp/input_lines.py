@@ -22,7 +22,7 @@ _CHUNK: Final = 64 * 1024
 
 
 class InputLines:
-    """The messages from a descriptor, as the SDK iterates over them; what is none is answered here.
+    """The messages from a descriptor, as the SDK iterates over them; other lines are answered here.
 
     The SDK itself reads in a thread, which nothing can end while the client neither writes nor leaves.
     """
@@ -71,7 +71,7 @@ class InputLines:
 
     async def _refuse(self, refusal: JSONRPCError) -> None:
         if self.send is not None:
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody reads answers any more
+            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
                 await self.send(SessionMessage(refusal))
 
     async def _fill(self) -> None:

@@ -28,7 +28,7 @@ def refusal_of(line: str) -> JSONRPCError | None:
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False, include_input=False)
         if first["type"] != "json_invalid":
-            return _refused(line, INVALID_REQUEST, "this is no JSON-RPC message; a request has jsonrpc, id and method")
+            return _refused(line, INVALID_REQUEST, "the message is not JSON-RPC; a request has jsonrpc, id and method")
         why = _reason(first.get("ctx", {}))
         if _DEEP in why:
             return _refused(line, PARSE_ERROR, "the message is nested too deeply to be read; flatten its arguments")
