@@ -15,7 +15,9 @@ PAUSE = "pause: 0.1"
 
 @pytest.fixture
 def lab(tmp_path) -> Lab:
-    return Lab(tmp_path)
+    made = Lab(tmp_path)
+    made.runner.write(tool("lab", outputs="{ value: { type: any } }"))
+    return made
 
 
 def dag(*nodes: tuple[str, str, str], more: str = "") -> str:
@@ -85,6 +87,28 @@ def test_ordered_nodes_do_not_conflict(lab):
     ran = lab(dag(*nodes), tools=files)
     assert [call.tool for call in lab.calls] == ["w1", "w2"]
     assert ran.of("dag_start", "d")[0]["serialized"] == []
+
+
+@pytest.mark.parametrize(("after", "rule"), [("b, nope", "dag-unknown-node"), ("b, c", "dag-cycle")])
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "{ id: use, type: tool, tool: w, inputs: { value: '{{ .value }}' } }",
+        "{ id: use, type: tool, tool: w, scope: u, inputs: { value: '{{ .a.value }}{{ .scope.s.value }}' } }",
+        "{ id: g, type: block, steps: [ { id: use, type: tool, tool: w, inputs: { value: '{{ .value }}' } } ] }",
+    ],
+    ids=["sets the same", "by step and scope", "deeper"],
+)
+def test_where_the_order_is_wrong_that_is_all_that_is_reported(lab, after, rule, reader):
+    """Nothing is known of what comes before what, so variables and conflicts can only be wrong because of it."""
+    first = "{ id: a, type: tool, tool: w, inputs: { value: 1 } }, { id: s, type: tool, tool: w, scope: s }"
+    steps = dag(("b", "", first), ("c", after, reader))
+    assert rules(lab, steps, tools=tool("w", writes="disk")) == {rule}
+    right = dag(("b", "", first), ("c", "b", reader))
+    assert "dag" not in " ".join(rules(lab, right, tools=tool("w", writes="disk")))
+    unrelated = "{ id: use, type: tool, tool: w, inputs: { value: '{{ .value }}' } }"
+    separate = dag(("b", "", first), ("c", "", unrelated))
+    assert "unresolved-variable" in rules(lab, separate, tools=tool("w", writes="disk"))
 
 
 def test_conflicts_wait_in_an_order_that_never_deadlocks(lab):

@@ -26,6 +26,23 @@ def known_order(step: StepNode) -> BlockOrder | None:
         return None
 
 
+def is_disordered(step: StepNode) -> bool:
+    """Return whether a step's blocks cannot be ordered, so that nothing is known of what comes before what."""
+    if step.type.flow is not Flow.ALL_OF:
+        return False
+    try:
+        order_blocks([block.block for block in step.blocks])
+    except OrderError:
+        return True
+    return False
+
+
+def within_disorder(step: StepNode | None) -> bool:
+    """Return whether a step is inside blocks that cannot be ordered."""
+    owner = step.within.owner if step is not None and step.within is not None else None
+    return owner is not None and (is_disordered(owner) or within_disorder(owner))
+
+
 def check_concurrent(ctx: Context, facts: FactTable) -> None:
     """Report clashes of names and conflicts of resources in every step whose blocks run concurrently."""
     if any(step.type.flow is Flow.ALL_OF for step in ctx.steps):
@@ -38,7 +55,7 @@ def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
     found: Names = {}
     for step in block.steps:
         inner = [_names(ctx, child, facts) for child in step.blocks]
-        if step.type.flow is Flow.ALL_OF and len(inner) > 1:
+        if step.type.flow is Flow.ALL_OF and len(inner) > 1 and not is_disordered(step):
             _clashes(ctx, step, inner, facts)
             _conflicts(ctx, step, facts)
         for names, child in zip(inner, step.blocks, strict=True):
@@ -122,4 +139,4 @@ def _conflicts(ctx: Context, step: StepNode, facts: FactTable) -> None:
                     others.append(number)
 
 
-__all__ = ["check_concurrent", "known_order"]
+__all__ = ["check_concurrent", "is_disordered", "known_order", "within_disorder"]

@@ -8,6 +8,7 @@ from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.bare_words import bare_word_hint
 from gert_core.validation.domain.compared import check_compared, compared_words
+from gert_core.validation.domain.concurrent import within_disorder
 from gert_core.validation.domain.doubts import Doubts
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.expressions import offset_of
@@ -258,6 +259,8 @@ class References:
     def _doubt(self, step: StepNode, text: TemplateText, reference: Reference, found: Shape) -> None:
         """Warn if what a reference of the step leads to may be missing."""
         path = reference.path
+        if within_disorder(step):
+            return
         entries = outputs_on(path, self.env, self.ctx.runbook.by_id, self.members)
         if entries and self.doubts.check(entries, step, text, reference=reference, kind=found.kind):
             return

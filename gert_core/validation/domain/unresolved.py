@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.validation.domain.concurrent import known_order
+from gert_core.validation.domain.concurrent import known_order, within_disorder
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.positions import common_list
@@ -90,7 +90,7 @@ class UnresolvedReferences:
             return _RULE, f"`{_dotted(path)}`: there is no step `{path[1]}`", hint
         if path[0] == "step":
             return _RULE, "`.step` needs the id of a step: `.step.<id>.<output>`", None
-        if self.env.open:
+        if self.env.open or within_disorder(step):
             return None
         return _RULE, f"no step before this one sets `{_dotted(path)}`", self._scopes("/".join(path[1:]))
 
@@ -122,7 +122,7 @@ class UnresolvedReferences:
                 f"`{shown}` is the loop variable of `{loop.id}` and exists only inside that loop",
                 f"use the results of the loop, `.{loop.id}`",
             )
-        if self.env.open:
+        if self.env.open or within_disorder(step):
             return None
         definers = self._all_definers().get(name, [])
         if definers == [step] and len(path) == 1 and (hint := self._exported_as(name)):
