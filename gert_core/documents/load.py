@@ -12,14 +12,8 @@ from gert_core.api.diagnostics import Severity
 from gert_core.api.errors import DocumentError
 from gert_core.api.steps import Block
 from gert_core.documents import yaml
-from gert_core.documents.load_tools import (
-    LoadedTool,
-    ToolLoader,
-    check_side_effects,
-    load_tool,
-    read_tool,
-    used_actions,
-)
+from gert_core.documents.contract_checks import check_contract
+from gert_core.documents.load_tools import LoadedTool, ToolLoader, load_tool, read_tool, used_actions
 from gert_core.documents.model_errors import MAX_ERRORS, model_errors, to_diagnostics
 from gert_core.documents.model_fields import fields_at
 from gert_core.documents.model_hints import meant
@@ -145,7 +139,7 @@ def read_runbook(
     )
     for step in runbook.walk():
         if step.fields.contract is not None:
-            diagnostics += check_side_effects(document, step.fields.contract, (*step.path, "contract"))
+            diagnostics += check_contract(document, step.fields.contract, (*step.path, "contract"))
     included: tuple[LoadedInclude, ...] = ()
     if reader.includes:
         from gert_core.documents.includes import IncludeLoader
@@ -210,4 +204,4 @@ def _without(value: Any, paths: list[Place]) -> Any:
     return kept if isinstance(value, dict) else list(kept.values())
 
 
-__all__ = ["Loaded", "LoadedTool", "check_side_effects", "load_runbook", "load_tool", "read_runbook", "read_tool"]
+__all__ = ["Loaded", "LoadedTool", "load_runbook", "load_tool", "read_runbook", "read_tool"]

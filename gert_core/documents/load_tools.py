@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import GertError
 from gert_core.documents import yaml
+from gert_core.documents.contract_checks import check_contract
 from gert_core.documents.lookup import find_tool
 from gert_core.documents.merge import tool_contract
 from gert_core.documents.model_errors import MAX_ERRORS, diagnose
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from gert_core.api import ToolPack
-    from gert_core.documents.contract import ContractModel
     from gert_core.documents.project import Project
     from gert_core.documents.tree import BlockNode
     from gert_core.documents.tree import Path as Place
@@ -51,45 +51,13 @@ def read_tool(document: yaml.Document) -> LoadedTool:
     tool, diagnostics = validate_document(document, ToolModel, what="tool definition", api_version=TOOL_VERSION)
     if tool is not None:
         if tool.contract is not None:
-            diagnostics += check_side_effects(document, tool.contract, ("contract",))
+            diagnostics += check_contract(document, tool.contract, ("contract",))
         for name, action in tool.actions.items():
             if action.contract is not None:
-                diagnostics += check_side_effects(document, action.contract, ("actions", name, "contract"))
+                diagnostics += check_contract(document, action.contract, ("actions", name, "contract"))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         tool = None
     return LoadedTool(document=document, diagnostics=diagnostics, tool=tool)
-
-
-def check_side_effects(document: yaml.Document, contract: ContractModel, path: Place) -> list[Diagnostic]:
-    """Return the findings about the deprecated field ``side_effects`` of a contract."""
-    if contract.side_effects is None:
-        return []
-    place = (*path, "side_effects")
-    if contract.effects is not None:
-        return [
-            diagnose(
-                document,
-                place,
-                rule="side-effects-and-effects",
-                phase=2,
-                message="`side_effects` and `effects` must not be used together",
-                hint="remove `side_effects`",
-                key=True,
-            )
-        ]
-    instead = "`effects: [...]` and `writes: [...]`" if contract.side_effects else "`effects: []`"
-    return [
-        diagnose(
-            document,
-            place,
-            rule="side-effects-deprecated",
-            phase=2,
-            severity=Severity.WARNING,
-            message="`side_effects` is deprecated",
-            hint=f"write {instead} instead",
-            key=True,
-        )
-    ]
 
 
 class ToolLoader:
@@ -245,4 +213,4 @@ def used_actions(lists: Iterable[BlockNode], functions: TypeFunctions) -> Uses:
     return found
 
 
-__all__ = ["LoadedTool", "ToolLoader", "check_side_effects", "load_tool", "read_tool", "used_actions"]
+__all__ = ["LoadedTool", "ToolLoader", "load_tool", "read_tool", "used_actions"]

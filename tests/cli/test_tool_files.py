@@ -396,6 +396,25 @@ def test_a_file_that_a_pack_hides_is_said(gert, write, tmp_path):
         assert findings(gert, write("books/other.yaml", text)) == (0, {})
 
 
+@pytest.mark.parametrize("where", ["tool", "action", "step"])
+def test_a_default_of_an_output_is_said_to_have_no_effect(gert, write, where):
+    declared = "outputs: {word: {type: string, required: false, default: none}}"
+    tool, book = TOOL, BOOK
+    if where == "step":
+        book = BOOK.replace("id: a,", f"id: a, contract: {{{declared}}},")
+    elif where == "tool":
+        tool = TOOL.replace("contract: {inputs", f"contract: {{{declared}, inputs", 1)
+    else:
+        tool = TOOL.replace("required: false}", "required: false, default: none}")
+    write("book.yaml", book)
+    write("tools/t.tool.yaml", tool)
+    _, out, _ = gert("validate", "book.yaml", "--json")
+    (found,) = json.loads(out)["diagnostics"]
+    assert (found["rule"], found["severity"]) == ("not-acted-on", "warning")
+    assert found["message"].startswith("the default of the output `word` is never used")
+    assert found["hint"].startswith("remove it")
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_the_exit_code_is_known_although_nothing_can_be_extracted(write, gert, code):
     write("book.yaml", BOOK.replace("id: a,", "id: a, continue_on_fail: true,").replace(".a.code", ".a.exit_code"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab import Lab
+from lab import Lab, tool
 from pydantic import Field
 
 from gert_core import hookimpl
@@ -190,6 +190,7 @@ def test_a_block_that_runs_once_keeps_its_outputs_with_bound_variables(lab):
 
 
 def test_a_bound_variable_ends_with_its_block(lab):
+    lab.runner.write(tool("lab", outputs="{ value: { type: any } }"))
     path = lab.directory / "book.yaml"
     path.write_text(lab.book(BOUND.replace("{{ .one.value }}", "{{ .with.value }}").replace("export: [value], ", "")))
     found = validate_runbook(path, registry=lab.runner.registry)

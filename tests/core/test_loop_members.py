@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab import Lab
+from lab import Lab, tool
 
 from gert_core.validation import validate_runbook
 
@@ -22,7 +22,9 @@ LOOP = """
 
 @pytest.fixture
 def lab(tmp_path) -> Lab:
-    return Lab(tmp_path)
+    made = Lab(tmp_path)
+    made.runner.write(tool("lab", outputs="{ value: { type: any } }"))
+    return made
 
 
 def loop(*, fails=False, more=""):

@@ -6,7 +6,7 @@ import re
 from textwrap import dedent
 
 import pytest
-from lab import Lab
+from lab import Lab, tool
 
 from gert_core.validation import validate_runbook
 
@@ -15,7 +15,9 @@ META = "inputs: { on: { type: bool, default: true } }"
 
 @pytest.fixture
 def lab(tmp_path) -> Lab:
-    return Lab(tmp_path)
+    made = Lab(tmp_path)
+    made.runner.write(tool("lab", outputs="{ value: { type: any } }"))
+    return made
 
 
 def warnings(lab, steps):
@@ -423,3 +425,61 @@ def test_the_same_when_counts_around_the_reader_and_not_in_a_condition(lab):
     asked = "'{{ eq .a.value 1 }}'"
     steps = SKIPPED + SKIPPED.replace("id: a", "id: b").replace("'{{ .on }}'", asked)
     assert len(warnings(lab, steps + use("{{ .b.value }}", f", when: {asked}"))) == 2
+
+
+OPTIONAL = tool("opt", outputs="{ k: { type: string, required: false }, sure: {} }")
+READ = "- { id: a, type: tool, tool: opt, inputs: { outputs: { sure: 1 } }%s }\n"
+
+
+def optional(lab, steps):
+    lab.runner.write(OPTIONAL)
+    path = lab.directory / "book.yaml"
+    path.write_text(lab.book(steps, meta=META, tools=OPTIONAL))
+    return validate_runbook(path, registry=lab.runner.registry).diagnostics
+
+
+@pytest.mark.parametrize(
+    ("more", "expression"),
+    [
+        ("", "{{ .a.k }}"),
+        ("", "{{ .step.a.k }}"),
+        ("", "{{ a.k }}"),
+        ("", "x {{ .k }}"),
+        (", scope: s", "{{ .scope.s.k }}"),
+        (", export: { out: k }", "{{ .out }}"),
+        (", for_each: { as: i, over: [1] }", "{{ .a.0.k }}"),
+    ],
+)
+def test_an_output_that_is_not_required_may_be_missing(lab, more, expression):
+    steps = READ.replace(" }%s", f" }}{more}")
+    (found,) = optional(lab, steps + use(expression))
+    assert (found.rule, found.severity) == ("maybe-undefined", "warning")
+    assert found.message.endswith(" may be undefined: the output is not required")
+    ran = lab(steps + use(expression), meta=META, tools=OPTIONAL)
+    assert ran.result.failures[0].kind == "template", "the warning is true"
+    written = re.fullmatch(r"write `(.*)`", found.hint)[1].replace("'", '"')
+    read = re.search(r"[.a-z0-9]*(k|out)(?= )", expression)[0]
+    mended = steps + use(expression.replace(read, written))
+    assert optional(lab, mended) == ()
+    lab(mended, meta=META, tools=OPTIONAL).assert_outcome("resolved")
+
+
+@pytest.mark.parametrize(
+    ("steps", "reading"),
+    [
+        (READ % "", use("{{ .a.sure }}{{ .sure }}{{ .a.status }}")),
+        (READ % "", use('{{ .a.k | default "x" }}{{ a.k | default("x") }}')),
+        (READ % "", use("{{ .a.k }}", WHEN % "a.k is defined")),
+        (READ % "", use('{{ a.k if a.k is defined else "none" }}')),
+        (READ % "", use("1", ", when: '{{ a.k is defined and a.k == 1 }}'")),
+        ("- { id: b, type: tool, tool: lab, export: { k: value } }\n" + READ % "", use("{{ .k }}")),
+    ],
+    ids=["required", "default", "tested around", "tested", "tested before", "there from before"],
+)
+def test_an_output_that_is_not_required_and_asked_for_is_fine(lab, steps, reading):
+    assert [d for d in optional(lab, steps + reading) if d.rule == "maybe-undefined"] == []
+
+
+def test_a_test_of_its_step_does_not_tell_that_an_output_is_there(lab):
+    (found,) = optional(lab, READ % "" + use("{{ .a.k }}", WHEN % 'eq .a.status "success"'))
+    assert found.hint == 'write `(.a.k | default "")`'

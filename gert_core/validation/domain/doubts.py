@@ -175,6 +175,29 @@ class Doubts:
             offset=offset_of(text.value, path=path, offset=reference.offset),
         )
 
+    def check_optional(self, text: TemplateText, *, reference: Reference, kind: str) -> None:
+        """Warn about an output that its contract does not require, where no test says that it is there."""
+        refs, path = self.refs, reference.path
+        own = without_step(path)
+
+        def given(known: Excluded) -> bool:
+            return any((DEFINED, *own[:length]) in known for length in range(1, len(own) + 1))
+
+        if text.lenient or given(self.known):
+            return
+        template = refs.compiled(text.value, condition=text.condition).template
+        if is_protected(template, path, lambda more: given(both((self.known, more)))):
+            return
+        shown = "." + ".".join(path)
+        fallback = default_of(kind, shown, kernel=shown in str(text.value))
+        refs.ctx.add(
+            "maybe-undefined",
+            f"`{shown}` may be undefined: the output is not required",
+            path=text.path,
+            hint=f"write `{fallback}`",
+            offset=offset_of(text.value, path=path, offset=reference.offset),
+        )
+
     def _check_failure(self, text: TemplateText, reference: Reference, kind: str) -> None:
         """Warn about a member of `.failure` where there need not have been one."""
         path, target = reference.path, (FAILURE,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.validation.domain.shapes import ANY, Shape, joined
+from gert_core.validation.domain.shapes import ANY, Shape, declared_shape, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,6 +104,8 @@ class Environment:
         """
         old = self.names.get(key)
         holds = holds or (old is not None and old.holds)
+        if shape.optional and old is not None and not old.shape.optional:
+            shape = declared_shape(shape.kind)  # where it is missing, the value from before is there
         if old is None or (sure and (stays or not old.stays)):
             entry = Entry(shape, step, sure=sure, stays=stays, holds=holds)
         else:

@@ -124,7 +124,10 @@ class FactTable:
             facts.missing = missing
             return facts
         facts.known = True
-        facts.outputs = {name: declared_shape(param.type) for name, param in self.contracts.outputs(step).items()}
+        facts.outputs = {
+            name: declared_shape(param.type, optional=not param.required)
+            for name, param in self.contracts.outputs(step).items()
+        }
         fields = self.fields(step)
         facts.fields = fields
         facts.beside = {**fields, **OF_ITEMS}

@@ -149,8 +149,9 @@ class References:
                     and entry.holds
                     and not self.jumps
                     and (not self.members or path[0] not in self.members)
-                    and not entry.shape.lacks
-                    and (len(path) == 1 or (type(found := follow(entry.shape, path, 1)) is Shape and not found.lacks))
+                    and type(found := follow(entry.shape, path, 1)) is Shape
+                    and not found.lacks
+                    and not found.optional
                 ):
                     continue
                 self._check_reference(text, reference)
@@ -264,7 +265,9 @@ class References:
         entries = outputs_on(path, self.env, self.ctx.runbook.by_id, self.members)
         if entries and self.doubts.check(entries, step, text, reference=reference, kind=found.kind):
             return
-        if found.lacks and (known := self.env.names.get(path[1] if path[0] == "step" else path[0])) is not None:
+        if found.optional:
+            self.doubts.check_optional(text, reference=reference, kind=found.kind)
+        elif found.lacks and (known := self.env.names.get(path[1] if path[0] == "step" else path[0])) is not None:
             self.doubts.check_outcome(known, text, reference=reference, shape=found)
 
     def _hidden(self, text: TemplateText, reference: Reference) -> None:

@@ -13,10 +13,11 @@ class Shape:
 
     ``item`` is the shape of every member whose name is not known beforehand: list items, values of a keyed map.
     ``beside`` are members that a path leads to although they do not belong to the value, such as an item's status.
-    ``lacks`` are the categories of outcomes that do not have this member of their ``meta``.
+    ``lacks`` are the categories of outcomes that do not have this member of their ``meta``. ``optional``: a step that
+    succeeded need not have it.
     """
 
-    __slots__ = ("beside", "fields", "item", "kind", "lacks", "origin")
+    __slots__ = ("beside", "fields", "item", "kind", "lacks", "optional", "origin")
 
     def __init__(
         self,
@@ -27,18 +28,24 @@ class Shape:
         origin: str = "",
         beside: Mapping[str, Shape] | None = None,
         lacks: frozenset[str] = frozenset(),
+        optional: bool = False,
     ) -> None:
         self.kind = kind
         self.fields = fields
         self.item = item
         self.beside = beside or {}
         self.lacks = lacks
+        self.optional = optional
         self.origin = origin
         """What gave it this type, where that explains a mistake (``for_each``)."""
 
 
 ANY: Final = Shape("any")
-_SHAPES: Final = {name: Shape(name) for name in ("string", "int", "float", "bool", "list", "object")}
+_NAMES: Final = ("string", "int", "float", "bool", "list", "object")
+_SHAPES: Final = {name: Shape(name) for name in _NAMES}
+_PERHAPS: Final = Shape("any", optional=True)
+_OPTIONAL: Final = {name: Shape(name, optional=True) for name in _NAMES}
+"""One of each, so that the same output of several branches is the same shape, and stays optional."""
 _WRITTEN: Final = {
     "string": "write a text, in quotes where it looks like something else",
     "int": "write a whole number, such as `3`",
@@ -54,9 +61,9 @@ def type_hint(kind: str) -> str | None:
     return _WRITTEN.get(kind)
 
 
-def declared_shape(kind: str) -> Shape:
+def declared_shape(kind: str, *, optional: bool = False) -> Shape:
     """Return the shape of a declared type."""
-    return _SHAPES.get(kind, ANY)
+    return _OPTIONAL.get(kind, _PERHAPS) if optional else _SHAPES.get(kind, ANY)
 
 
 def of_value(value: object) -> Shape:
@@ -117,11 +124,11 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMemb
         segment = path[depth]
         kind = shape.kind
         if kind == "any":
-            return shape if shape.lacks else ANY
+            return shape if shape.lacks or shape.optional else ANY
         if kind == "list":
             if not segment.isdigit():
                 return MissingMember(shape=shape, segment=segment, depth=depth)
-            shape = shape.item or ANY
+            shape = shape.item or _below(shape)
         elif kind == "object":
             if shape.fields is not None and segment in shape.fields:
                 shape = shape.fields[segment]
@@ -130,12 +137,17 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMemb
             elif shape.item is not None:
                 shape = shape.item
             elif shape.fields is None:
-                return ANY
+                return _below(shape)
             else:
                 return MissingMember(shape=shape, segment=segment, depth=depth)
         else:
             return MissingMember(shape=shape, segment=segment, depth=depth)
     return shape
+
+
+def _below(shape: Shape) -> Shape:
+    """Return the shape of a member of which nothing is known: it is missing where what it belongs to is."""
+    return _PERHAPS if shape.optional else ANY
 
 
 __all__ = ["ANY", "MissingMember", "Shape", "collection", "declared_shape", "follow", "joined", "of_value", "type_hint"]
