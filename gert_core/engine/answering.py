@@ -219,11 +219,23 @@ def _asking(keys: list[str]) -> str:
 def _duplicate(asked: OpenQuestions, name: str) -> RunError:
     before = asked.given.get(name)
     who = "" if before is None else f", by {before.by} at {before.at}"
+    open_names = _still_open(asked, name)
+    resumed = f"a resumed run uses it: gert resume --run {asked.run.run_id}{asked.run.option}"
     return RunError(
         f"{name} of step {asked.key} was answered already{who}",
         kind=ErrorKind.ANSWER_DUPLICATE,
-        hint=f"a resumed run uses it: gert resume --run {asked.run.run_id}{asked.run.option}",
+        hint=f"answer what is still open: {open_names}" if open_names else resumed,
     )
+
+
+def _still_open(asked: OpenQuestions, given: str) -> str:
+    """Return what the run waits for beside the answer that was given: without it a resumed run is suspended again."""
+    store, names = AnswerStore(asked.run), dict[str, list[str]]()
+    for one in asked.state.unanswered:
+        key, name = str(one["step_key"]), str(one["name"])
+        if (key, name) != (asked.key, given) and store.find(int(one["seq"])) is None:
+            names.setdefault(readable_key(key), []).append(name)
+    return "; ".join(f"{', '.join(found)} of step {key}" for key, found in names.items())
 
 
 def _unknown(message: str, hint: str) -> UsageError:

@@ -149,6 +149,20 @@ def test_an_unknown_run_a_second_answer_and_a_run_that_is_over_are_said(shell):
     assert over["message"] == f"run {run} is over (completed), and asks nothing"
 
 
+def test_an_answer_that_was_given_names_what_is_still_open(shell):
+    run = suspended(shell, LOOK)
+    shell.gert("answer", run, "look", "cause=dust", "--as", "alice")
+    again = failure(shell, "answer", run, "look", "cause=dust", code=1)
+    assert (again["kind"], again["hint"]) == (
+        "answer_duplicate",
+        "answer what is still open: seen, colour of step look",
+    )
+    shell.gert("answer", run, "look", "seen=all", "colour=red", "--as", "alice")
+    assert failure(shell, "answer", run, "look", "cause=dust", code=1)["hint"] == (
+        f"a resumed run uses it: gert resume --run {run}"
+    )
+
+
 def test_a_run_that_is_being_executed_asks_by_itself(shell):
     shell.book(CONFIRM)
     running = subprocess.Popen(
