@@ -28,6 +28,7 @@ from gert_core.template.tree import (
     Defined,
     Items,
     Pairs,
+    Path,
     lookup,
     path_of,
 )
@@ -165,6 +166,8 @@ class _Translator:
         return self._nodes([node, *reversed(found)], depth)
 
     def _not(self, node: Any, depth: int) -> Node:
+        if type(node.node).__name__ == "Test":
+            return Call(FUNCTIONS["not"], (self._test(node.node, depth + 1, negated=True),))
         return Call(FUNCTIONS["not"], (self.node(node.node, depth),))
 
     def _concat(self, node: Any, depth: int) -> Node:
@@ -261,13 +264,14 @@ class _Translator:
             raise TemplateError(f"the filter `{node.name}` takes up to {most} arguments, not {len(args)}")
         return tuple(args)
 
-    def _test(self, node: Any, depth: int) -> Node:
+    def _test(self, node: Any, depth: int, *, negated: bool = False) -> Node:
         value = self.node(node.node, depth)
         if node.name in ("defined", "undefined"):
             return Defined(value) if node.name == "defined" else Call(FUNCTIONS["not"], (Defined(value),))
         found = TESTS.get(_ALIASES.get(node.name, node.name))
         if found is None:
-            raise TemplateError(f"there is no test `{node.name}`", hint=_near(node.name, TESTS))
+            hint = _of_status(node.name, value, negated=negated) or _near(node.name, TESTS)
+            raise TemplateError(f"there is no test `{node.name}`", hint=hint)
         args = (value, *self._nodes(node.args or (), depth))
         if len(args) != found.least or node.kwargs:
             raise TemplateError(f"the test `{node.name}` takes {found.least - 1} arguments")
@@ -275,6 +279,12 @@ class _Translator:
 
 
 _ALIASES: Final = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "equalto": "eq"}
+_STATUSES: Final = {
+    **dict.fromkeys(("failed", "failure"), "failed"),
+    **dict.fromkeys(("success", "succeeded", "successful"), "success"),
+    "skipped": "skipped",
+}
+"""What other tools test a step for, and the status that a step has here."""
 _MISSING: Final = {
     ("indent", "width"): 4,
     ("join", "d"): "",
@@ -308,6 +318,16 @@ def _check_brackets_and_escapes(text: str) -> None:
 
 def _too_deep() -> TemplateError:
     return TemplateError(f"the expression is nested deeper than {MAX_DEPTH} levels")
+
+
+def _of_status(name: str, value: Node, *, negated: bool) -> str | None:
+    """Return what is written in place of a test of how a step came out."""
+    if name == "changed":
+        return "a step has no such status: compare an output that tells"
+    if name not in _STATUSES or not isinstance(value, Path):
+        return None
+    path = ".".join(value.segments).removesuffix(".status")
+    return f'write `{path}.status {"!=" if negated else "=="} "{_STATUSES[name]}"`'
 
 
 def _near(name: str, table: Iterable[str]) -> str | None:
