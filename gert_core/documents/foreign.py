@@ -46,9 +46,11 @@ _LONGEST: Final = 60
 def foreign_type(name: str, types: Iterable[StepType]) -> str | None:
     """Return the step types that a word for a type of step stands for."""
     found = [(one.name, one.also_called[name]) for one in types if name in one.also_called]
+    each = f"write `for_each: {{as: item, over: {_over(None)}}}` in a step of any type" if name in _LOOPS else ""
     if found and all(not field for _, field in found):
-        return f"did you mean {' or '.join(f'`{owner}`' for owner, _ in sorted(found))}?"
-    return _places(found)
+        near = f"did you mean {' or '.join(f'`{owner}`' for owner, _ in sorted(found))}?"
+        return f"{near} For each item of a list, {each}" if each else near
+    return _places(found) or each or None
 
 
 def foreign_field(
@@ -62,8 +64,9 @@ def foreign_field(
         return f"remove it: `{mine}` is there already" if mine in raw else f"write it as `{mine}`"
     common = _common(name, raw)
     found = [(one.name, one.also_called[name]) for one in types if name in one.also_called and one is not kind]
-    if common is not None:
-        found += [(owner, name) for owner in owners]
+    found = [(owner, field) for owner, field in found if field != owner]  # which says what the type is for, not others
+    if common is not None:  # then a type of that name is not what is meant
+        found = [(owner, field) for owner, field in found if field] + [(owner, name) for owner in owners]
     return "; or ".join(part for part in (common, _places(found)) if part) or None
 
 

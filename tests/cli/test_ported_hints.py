@@ -174,7 +174,7 @@ def test_a_type_of_another_tool_is_answered_with_ours(validate):
     step = "  - { id: a, type: sleep, for: 3s }\n"
     ((rule, _, _, hint),) = validate(step)
     assert rule == "unknown-step-type"
-    assert hint.startswith("did you mean `wait`?")
+    assert hint == "use `for` of a step of type `wait`"
     assert validate(step.replace("sleep", "wait")) == []
     ((_, _, _, hint),) = validate("  - { id: a, type: pause, instructions: Look. }\n")
     assert hint.startswith("did you mean `manual` or `wait`?")
@@ -220,6 +220,66 @@ def test_a_step_without_a_type_is_told_the_one_that_its_fields_belong_to(validat
 def test_a_step_whose_fields_tell_no_single_type_gets_no_guess(validate, fields):
     ((rule, _, message, hint),) = validate(f"  - {{ {fields} }}\n")
     assert (rule, message, hint) == ("missing-field", "`type` is missing", None)
+
+
+# -- words that stand for a field or a type of a step ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["sleep", "seconds", "duration"])
+def test_the_time_of_a_wait_is_called_for(validate, word):
+    step = f"  - {{ id: a, type: wait, {word}: 5 }}\n"
+    assert "write it as `for`" in [one[3] for one in validate(step)]
+    assert validate(step.replace(f"{word}:", "for:")) == []
+
+
+@pytest.mark.parametrize("word", ["path", "file"])
+def test_the_file_of_a_runbook_step_is_called_runbook_and_that_of_others_is_not(validate, word):
+    step = f"  - {{ id: a, type: runbook, {word}: ./b.yaml }}\n"
+    assert "write it as `runbook`" in [one[3] for one in validate(step)]
+    ((_, _, _, hint),) = validate(f"  - {{ id: a, type: tool, tool: ship, {word}: x }}\n")
+    assert hint.startswith("known fields: ")
+
+
+EACH = "write `for_each: {as: item, over: [...]}` in a step of any type"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("if", "did you mean `branch`?"),
+        ("switch", "did you mean `branch`?"),
+        ("while", "did you mean `repeat`?"),
+        ("loop", f"did you mean `repeat`? For each item of a list, {EACH}"),
+        ("foreach", EACH),
+    ],
+)
+def test_a_type_of_other_tools_is_told_what_does_the_same_here(validate, word, hint):
+    ((rule, _, _, found),) = validate(f"  - {{ id: a, type: {word} }}\n")
+    assert (rule, found) == ("unknown-step-type", hint)
+    looped = EACH.split("`")[1].replace("...", "1")
+    assert validate(f"  - {{ id: a, type: tool, tool: ship, {looped} }}\n") == []
+
+
+@pytest.mark.parametrize("written", ["a is {}", "a is not {}", "not a is {}", "step.a is {}", "a.status is {}"])
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [("failed", "failed"), ("success", "success"), ("succeeded", "success"), ("skipped", "skipped")],
+)
+def test_how_a_step_came_out_is_its_status(validate, written, word, status):
+    steps = "  - { id: a, type: tool, tool: ship }\n  - { id: c, type: wait, for: 1s, when: '{{ %s }}' }\n"
+    test = written.format(word)
+    ((_, _, message, hint),) = validate(steps % test)
+    assert message == f"there is no test `{word}`"
+    path = re.search(r"(step\.)?a", test)[0]
+    mended = f'{path}.status {"!=" if "not" in test else "=="} "{status}"'
+    assert hint == f"write `{mended}`"
+    assert validate(steps % mended) == []
+
+
+def test_no_step_has_the_status_changed(validate):
+    steps = "  - { id: a, type: tool, tool: ship }\n  - { id: c, type: wait, for: 1s, when: '{{ a is changed }}' }\n"
+    ((_, _, _, hint),) = validate(steps)
+    assert hint == "a step has no such status: compare an output that tells"
 
 
 # -- what may be undefined, and what may be missing ------------------------------------------------------------

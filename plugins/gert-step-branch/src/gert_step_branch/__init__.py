@@ -19,7 +19,7 @@ def gert_step_types() -> list[StepType]:
             contract=PURE,
             flow=Flow.ONE_OF,
             also_called={
-                **dict.fromkeys(("switch", "choice", "choose"), ""),
+                **dict.fromkeys(("if", "switch", "choice", "choose"), ""),
                 **dict.fromkeys(("when", "case", "default", "else"), "branches[].condition"),
                 **dict.fromkeys(("then", "do"), "branches[].steps"),
                 **dict.fromkeys(("arms", "cases", "choices"), "branches"),

@@ -21,6 +21,7 @@ def gert_step_types() -> list[StepType]:
             fields={"iterations": "int"},
             binds=True,
             also_called={
+                **dict.fromkeys(("loop", "while"), ""),
                 **dict.fromkeys(("max", "times", "count", "max_iterations"), "repeat.max"),
                 "until": "repeat.until",
             },

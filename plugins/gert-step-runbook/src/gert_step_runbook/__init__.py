@@ -20,6 +20,7 @@ def gert_step_types() -> list[StepType]:
             flow=Flow.IN_ORDER,
             fields={"outcome": "object"},
             included_outcome="outcome",
+            also_called=dict.fromkeys(("path", "file"), "runbook"),
             events={"runbook_outcome": {"runbook": "string", "outcome": "object", "accepted": "bool"}},
             summary="Runs another runbook, with its own inputs, tools and governance.",
         )

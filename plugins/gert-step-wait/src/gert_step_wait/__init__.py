@@ -22,10 +22,8 @@ def gert_step_types() -> list[StepType]:
             fields={"rounds": "int", "waited": "float"},
             owns=frozenset({"timeout"}),
             also_called={
-                "sleep": "",
-                "pause": "",
-                "wait_for": "",
-                "seconds": "for",
+                **dict.fromkeys(("pause", "wait_for"), ""),
+                **dict.fromkeys(("sleep", "seconds", "duration"), "for"),
                 "interval": "every",
                 "poll": "every",
             },
