@@ -189,11 +189,90 @@ def test_an_aborted_run_asks_again_in_its_cleanup(gert):
     assert (done["status"], acted(gert)) == ("cancelled", ["free", "one", "evil"]), done
 
 
-def test_a_step_that_failed_under_its_approval_does_not_run_by_another_name(gert):
+CHECK = "  - {id: %s, type: assert, assert: [{type: equals, value: a, expected: a}]%s}\n"
+LAST = "finally:\n" + CHECK % ("last", "")
+OTHER = EVIL.replace("id: act", "id: other")
+LOOP = ACT.replace("}}", "}, for_each: {as: x, over: [a], key: '{{ .x }}'}}")
+MILD = {"policy": ASKS.replace("require-approval", "allow")}
+HARMLESS = {"tool_act": TOOL.replace("danger", "reading")}
+NAMES = {
+    "gone": (book(ACT), book(OTHER), MILD),
+    "something else in its place": (book(ACT), book(OTHER + CHECK % ("act", ", when: false")), MILD),
+    "in front of it": (book(ACT), book(OTHER + ACT), MILD),
+    "jumped over": (book(ACT), book(OTHER.replace("}}", "}, next: last}") + ACT + CHECK % ("last", "")), MILD),
+    "a tool that declares less": (book(ACT), book(OTHER + CHECK % ("act", ", when: false")), HARMLESS),
+    "another item": (book(LOOP), book(LOOP.replace("[a]", "[b]").replace("one", "evil")), MILD),
+    "a block that is skipped": (
+        book(inside(ACT)),
+        book(OTHER + inside(ACT, "id: all, type: block, when: false")),
+        MILD,
+    ),
+}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("before", "after", "documents"), NAMES.values(), ids=NAMES)
+def test_a_step_that_failed_under_its_approval_does_not_run_by_another_name(gert, before, after, documents, times):
     (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
-    passed(gert, book(ACT), policy=ASKS)
-    gert.write(book=book(EVIL.replace("id: act", "id: other")), policy=ASKS.replace("require-approval", "allow"))
-    assert (resume(gert, *DRIFT)["error"]["kind"], acted(gert)) == ("drift", ["one"])
+    passed(gert, before, policy=ASKS)
+    gert.write(book=after, **documents)
+    for _ in range(times):
+        refused = resume(gert, *DRIFT)
+        assert (refused["error"]["kind"], acted(gert)) == ("drift", ["one"]), refused
+
+
+FRONT = {
+    "a check": (CHECK % ("before", ""), EVIL.replace("id: act", "id: before")),
+    "a block": (inside(CHECK % ("check", ""), "id: before, type: block"), EVIL.replace("id: act", "id: before")),
+    "other inputs": (FREE, FREE.replace("free", "evil")),
+}
+
+
+@pytest.mark.parametrize("rule", ["", ASKS.replace("danger", "k8s")], ids=["step", "policy"])
+@pytest.mark.parametrize(("before", "after"), FRONT.values(), ids=FRONT)
+def test_what_ran_in_front_of_an_approval_runs_again_as_it_was(gert, before, after, rule):
+    """The whole run is retried, because its cleanup has begun, and nothing else takes the place of its first steps."""
+    asked = GATE
+    if rule:
+        (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
+        gert.write(tool_asked=TOOL.replace("name: act", "name: asked").replace("danger", "k8s"), policy=rule)
+        asked = GATE.replace("type: approval, message: go", "type: tool, tool: asked, inputs: {word: free}")
+    steps = book(before + asked + ACT, more=LAST).replace("[act]", "[act, asked]" if rule else "[act]")
+    passed(gert, steps)
+    was = acted(gert)
+    gert.write(book=steps.replace(before, after))
+    refused = resume(gert, *DRIFT)
+    assert (refused["error"]["kind"], acted(gert)) == ("drift", was), refused
+
+
+@pytest.mark.parametrize("parallel", ["true", "false"])
+def test_steps_that_policies_ask_about_are_asked_about_again_with_harmless_changes(gert, parallel):
+    """The whole run is retried, with a step in front and items of a loop that each were approved."""
+    (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
+    gert.write(tool_free=TOOL.replace("name: act", "name: free").replace("danger", "reading"))
+    loop = ACT.replace("}}", "}, for_each: {as: x, over: [a, b], key: '{{ .x }}', parallel: PARALLEL}}").replace(
+        "PARALLEL", parallel
+    )
+    steps = book(FREE.replace("tool: act", "tool: free") + loop, more=LAST).replace("[act]", "[act, free]")
+    gert.write(book=steps, policy=ASKS)
+    found = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json").document
+    while found["status"] == "approval_pending":
+        for one in found["pending"]:
+            approve(gert, one["ticket_id"])
+        found = resume(gert)
+    assert found["status"] == "failed"
+    failing(gert, "exit 0")
+    gert.write(book=steps + "# other\n")
+    found = resume(gert, *DRIFT)
+    rounds = 0
+    while found["status"] == "approval_pending":
+        assert found["pending"], found
+        for one in found["pending"]:
+            approve(gert, one["ticket_id"])
+        found, rounds = resume(gert, "--on-drift", "allow"), rounds + 1
+    assert found["status"] == "completed", found
+    assert rounds <= 2
+    assert acted(gert)[-2:] == ["one", "one"]
 
 
 def test_an_approval_under_changed_policies_is_good_while_nothing_else_changes(gert):

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, RunError, StepStatus
 from gert_core.api.steps import Flow
-from gert_core.approvals.binding import DOCUMENTS, MESSAGE
+from gert_core.approvals.binding import DOCUMENTS
 from gert_core.engine.resume.numbers import first_starts
+from gert_core.engine.steps.compiled import summary_of
 from gert_core.governance.rules import Act
+from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from gert_core.api import TraceEvent
     from gert_core.engine.steps.execution import StepExecution
+    from gert_core.secrets import Masker
     from gert_core.trace.lines import TraceLines
 
 OPEN: Final = "waits for approval"
@@ -36,7 +39,6 @@ class OpenGates:
         """Take the keys, as they become known, of the steps that were opened without blocks and have no result."""
         self._leaves = leaves
         self._lines = lines
-        self._begun: Mapping[str, int] | None = None
         self.changed = False
         """Whether documents changed since the run began, which was allowed."""
         self._found: dict[str, str] = {}
@@ -47,9 +49,12 @@ class OpenGates:
         self._documents: dict[str, object] = {}
         """The digests of the documents that approvals were asked for with."""
         self._passed: dict[str, int] = {}
-        """Steps that demand an approval themselves, with the number of the event that asked for it first."""
+        """Steps that were asked about, with the number of the event that did so first."""
         self._reopened: dict[str, int] = {}
-        """Those among them that were approved and are to be asked for again."""
+        """Those among them that came to an end and are to be asked about again."""
+        self._begun: Mapping[str, int] | None = None
+        self._repeated: set[str] = set()
+        """Steps in front of those that are executed again, if they are what they were."""
 
     def go_on_with(self, *, changed: bool) -> None:
         """Take note whether documents changed: others cannot say what follows on a rejection, which is final."""
@@ -58,7 +63,7 @@ class OpenGates:
             self._found = self._tolerated | self._found
 
     def reopen(self, keys: Iterable[str]) -> None:
-        """Take note of steps that are to be executed again: those that demand an approval themselves are open again."""
+        """Take note of steps that are to be executed again: those that were asked about are open again."""
         for key in keys:
             if key in self._passed and self._found.get(key) is None:
                 self._found[key] = OPEN
@@ -72,10 +77,8 @@ class OpenGates:
         if (what := _asked(event)) is not None:
             asked = event.type == EventType.APPROVAL_SUBMITTED
             if asked:
-                request = event.data.get("request") or {}
-                self._documents[key] = request.get(DOCUMENTS)
-                if request.get(MESSAGE) is not None:
-                    self._passed.setdefault(key, event.seq)
+                self._documents[key] = (event.data.get("request") or {}).get(DOCUMENTS)
+                self._passed.setdefault(key, event.seq)
                 self._approved.pop(key, None)
                 self._tolerated.pop(key, None)
             if asked or what == DENIED or key not in self._found:  # who continues a step decides about it once more
@@ -140,14 +143,28 @@ class OpenGates:
 
         Where that one was approved before, and is asked about again, only what it did not open does.
         """
-        key = execution.key
-        opened = self.changed and execution.compiled.leaf and key in self._leaves and key in self._found
+        key, leaf = execution.key, execution.compiled.leaf
+        opened = self.changed and leaf and key in self._found and (key in self._leaves or key in self._reopened)
         if gate not in self._reopened:
             return opened
         if self._begun is None:
             self._begun = first_starts(self._lines)  # few runs need it
-        started = self._begun.get(key)
-        return (started is not None and started < self._reopened[gate]) or (opened and _beside(execution, gate))
+        if self._begun.get(key, self._reopened[gate]) < self._reopened[gate]:
+            self._repeated.add(key)
+            return True
+        return opened and _beside(execution, gate)
+
+    def confirm(self, execution: StepExecution, masker: Masker) -> None:
+        """Raise ``RunError`` for a step in front of an approval that does not do what it did there the first time."""
+        if execution.key not in self._repeated or not execution.compiled.leaf:
+            return
+        assert self._begun is not None  # noqa: S101 - it was looked at then
+        before = self._lines.data(self._begun[execution.key])
+        summary = summary_of(execution.contract)
+        now = {"type": execution.compiled.type.name, "contract_summary": summary, "inputs": execution.inputs}
+        if any(canonical(masker.unmask(before.get(name))) != canonical(one) for name, one in now.items()):
+            gate = next(iter(self._reopened))
+            raise self._refusal(f"step {execution.key} changed, and would run without the approval of step {gate}")
 
     def refuse_replaced(self, key: str) -> None:
         """Raise ``RunError`` for blocks or items in a changed runbook where an approval was asked for."""

@@ -45,8 +45,9 @@ def render_step(execution: StepExecution) -> None:
         execution.inputs = resolve_step_inputs(execution, partial=execution.services.backend.symbolic)
     elif compiled.leaf:
         execution.inputs = compiled.body.dump(execution.step)
-    if execution.services.recorded is not None:
-        execution.services.recorded.lost.refuse(execution.inputs)
+    if (recorded := execution.services.recorded) is not None:
+        recorded.lost.refuse(execution.inputs)
+        recorded.gates.confirm(execution, recorded.masker)
 
 
 def _check_gate(execution: StepExecution) -> None:
