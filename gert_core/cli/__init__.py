@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -34,9 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         code = run(args)
+        return leave(code) if argv is None else code
     except KeyboardInterrupt:  # once more, while the first one is reported
-        code = 130
-    return leave(code) if argv is None else code
+        if argv is None:
+            os._exit(130)  # what is still to be written may have no reader
+        return 130
 
 
 def _print_version() -> bool:

@@ -6,10 +6,12 @@ import json
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from shell import Shell, wait_for
+from unread import full_pipe
 
 FULL = Path("/dev/full")
 SLOW_IMPORT = """
@@ -26,6 +28,13 @@ sys.meta_path.insert(0, Slow())
 SWALLOWED = SLOW_IMPORT.replace(
     "            time.sleep(10)", "            try: time.sleep(1)\n            except BaseException: pass"
 )
+
+END_ONLY = """
+apiVersion: kernel/v0
+meta: {name: end}
+steps:
+  - {type: end, outcome: {category: resolved}}
+"""
 
 
 @pytest.fixture
@@ -75,6 +84,36 @@ def test_an_import_that_swallows_exceptions_does_not_swallow_the_interrupt(shell
     """Libraries call callbacks whose exceptions are ignored: the run went on and did everything."""
     assert interrupted(shell, "gert_core.engine.prepare", "exec", "book.yaml", site=SWALLOWED)[0] == 130
     assert shell.runs() == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    ["schema runbook", "runs list", "explain end.yaml", "validate end.yaml", "validate end.yaml --json", "exec end.yaml"],
+)
+def test_a_second_interrupt_ends_a_command_that_nobody_reads(shell, args):
+    """What a buffer keeps is written again at every end, and waits for a reader again."""
+    shell.write("end.yaml", END_ONLY)
+    environ = {name: value for name, value in shell.environ.items() if name != "PYTHONUNBUFFERED"}
+    with full_pipe() as full:
+        running = subprocess.Popen(
+            shell.command(*args.split()),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=full,
+            cwd=shell.root,
+            env=environ,
+        )
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(1.5)
+            for _ in range(2):
+                running.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    running.wait(0.5)
+            assert running.wait(2) == 130
+        finally:
+            running.kill()
+            running.wait()
 
 
 # -- output that cannot be written -----------------------------------------------------------------------------------
