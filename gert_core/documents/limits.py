@@ -75,7 +75,10 @@ def declared_at(runbook: Runbook, name: str) -> str:
 
 
 def contradictions(model: InputModel) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """Yield what is wrong with a declaration: the path of the field in it, the message and the hint."""
+    """Yield what is wrong with a declaration: the path of the field in it, the message and the hint.
+
+    The bounds of a secret input tell of its value, and stand in neither.
+    """
     wrong = False
     for name, types in _TYPES.items():
         if getattr(model, name) is not None and model.type not in types:
@@ -89,12 +92,14 @@ def contradictions(model: InputModel) -> Iterator[tuple[tuple[str | int, ...], s
         bound = getattr(model, name)
         if bound is not None and (counts or model.type == "int") and not float(bound).is_integer():
             wrong = True
-            yield (name,), f"`{name}` of an input of type {model.type} is an integer", f"write `{name}: {int(bound)}`"
+            hint = "write an integer" if model.secret else f"write `{name}: {int(bound)}`"
+            yield (name,), f"`{name}` of an input of type {model.type} is an integer", hint
         elif bound is not None and counts and bound < 0:
             wrong = True
             yield (name,), f"`{name}` is a length, which is never negative", f"write `{name}: 0`, or leave it out"
     if model.min is not None and model.max is not None and model.min > model.max:
-        yield ("min",), f"`min` ({model.min:g}) is more than `max` ({model.max:g})", "exchange the two"
+        low, high = ("", "") if model.secret else (f" ({model.min:g})", f" ({model.max:g})")
+        yield ("min",), f"`min`{low} is more than `max`{high}", "exchange the two"
         return
     if not wrong:
         yield from _contradicting_values(model)

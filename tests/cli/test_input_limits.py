@@ -122,6 +122,16 @@ def test_no_message_about_the_declaration_of_a_secret_input_shows_its_values(ger
 
 
 @pytest.mark.parametrize(
+    "declared", ["min: 777123, max: 777001", "min: 777123.5", "max: 777123.5", "min: 777001.5, max: 777001"]
+)
+def test_no_message_shows_the_bounds_of_a_secret_input(gert, book, declared):
+    file = book(f"type: int, secret: true, {declared}")
+    for command in (("validate", file, "--json"), ("exec", file), ("exec", file, "--json")):
+        _, out, err = gert(*command)
+        assert ("input `x`: `m" in out + err, "777" in out + err) == (True, False), out + err
+
+
+@pytest.mark.parametrize(
     ("declared", "column", "message", "hint"),
     [
         (
