@@ -17,7 +17,7 @@ _MASK: Final = re.compile(rf"<REDACTED:([^:<>\s]+(?::{MINUS})?):(int|float)>")
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 """What programs and templates read as a number: JSON's, and with a plus, zeros in front or an open point."""
 _LONGEST: Final = 400
-"""The most digits of a number that is looked for; the largest floats have 309."""
+"""The most digits of a number that is looked for, without zeros around it; the largest floats have 309."""
 
 
 def as_numbers(value: str | float) -> list[float]:
@@ -27,7 +27,7 @@ def as_numbers(value: str | float) -> list[float]:
     four characters, and stands for too much else.
     """
     text = str(value).strip()
-    if isinstance(value, str) and (len(text) > _LONGEST or not _NUMBER.fullmatch(text)):
+    if isinstance(value, str) and (_size(text) > _LONGEST or not _NUMBER.fullmatch(text)):
         return []
     from decimal import Decimal
 
@@ -40,6 +40,12 @@ def as_numbers(value: str | float) -> list[float]:
     if math.isfinite(number := float(exact)):
         found.append(number)
     return found if found and (not isinstance(value, str) or len(str(found[0])) >= MINIMUM) else []
+
+
+def _size(text: str) -> int:
+    """Return the length of a number without what says nothing: its sign, zeros in front and those of its fraction."""
+    digits = text.lower().partition("e")[0]
+    return len((digits.rstrip("0") if "." in digits else digits).lstrip("+-0."))
 
 
 def negated(numbers: Sequence[float]) -> list[float]:

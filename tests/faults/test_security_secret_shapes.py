@@ -84,6 +84,9 @@ def test_a_secret_with_a_sign_or_a_fraction_is_hidden_as_a_number_too(tmp_path, 
         ("+482913", "482913", "int"),
         ("+0482913\n", "-482913", "minus:int"),
         ("482913.", "482913.0", "float"),
+        ("0" * 396 + "482913", "482913", "int"),
+        ("-" + "0" * 4000 + "482913", "-482913", "int"),
+        ("482913." + "0" * 400, "482913.0", "float"),
     ],
 )
 def test_a_secret_that_only_reads_as_a_number_is_hidden_as_one_too(tmp_path, secret, spelled, mask):
