@@ -33,6 +33,8 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     """Whether only a real run shows if it is reached: after a step that was not run, or an undecided guard."""
     continues: bool = False
     """Whether the run continues when it fails: by ``continue_on_fail``, or a step around it catches failures."""
+    gated: bool = False
+    """Whether its type may demand an approval by itself: an error of it ends the run, whatever ``continues`` says."""
     description: str | None = None
     """What the author says about it."""
     quiet: bool = False

@@ -63,6 +63,21 @@ def test_a_rejection_that_only_fails_is_continued_after(run):
     assert "failed, continues" in err
 
 
+@pytest.mark.parametrize("around", ["", "block", "loop"])
+def test_an_approval_that_cannot_be_asked_for_is_not_continued_after(run, around):
+    ask = f"{{id: ask, type: approval, message: '{{{{ 1 / (1 - 1) }}}}', {ON}}}"
+    books = {
+        "": f"  - {ask}\n",
+        "block": f"  - {{id: b, type: block, {ON}, steps: [{ask}]}}\n",
+        "loop": f"  - {ask[:-1]}, for_each: {{as: h, over: [x], key: '{{{{ .h }}}}'}}}}\n",
+    }
+    code, out, err = run(books[around], "--approval", "stdin")
+    assert code == 1, out + err
+    assert "division by zero" in err
+    assert "continues" not in err
+    assert "done  end" not in err
+
+
 @pytest.mark.parametrize(
     ("steps", "line"),
     [

@@ -44,7 +44,7 @@ class StepLines(Progress):
         self.mask: Callable[[str], str] = str
         self._explained: set[tuple[object, ...]] = set()
         self._denied: set[str] = set()
-        """Keys of the steps that were denied or not approved: no step around one of them continues."""
+        """Keys of the steps that were denied or not approved: neither they nor steps around them continue."""
 
     def recorded(self, step: StepInfo) -> None:
         if not step.quiet:
@@ -61,7 +61,8 @@ class StepLines(Progress):
     ) -> None:
         """Print how a step ended; of a container that succeeded nothing, because its steps have lines of their own."""
         alone = step.leaf or step.single
-        if status is StepStatus.SKIPPED and data.get("reason") in _DENIED:
+        unasked = status is StepStatus.ERROR and step.gated
+        if unasked or (status is StepStatus.SKIPPED and data.get("reason") in _DENIED):
             self._denied.add(step.key)
         if step.quiet or ((step.loop or not alone) and status is StepStatus.SUCCESS):
             return
@@ -76,7 +77,7 @@ class StepLines(Progress):
         else:
             taken = time_taken(f"{duration:.2f}s", data.get("waited"))
             line = f"{said}  {taken}" if said else taken
-        if failed and step.continues and not self._has_denied(step.key):
+        if failed and step.continues and not self._is_denied(step.key):
             again = alone and self._is_known(step, data)
             mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"
         self._step(step, mark, line)
@@ -110,9 +111,9 @@ class StepLines(Progress):
     def _titled(self, step: StepInfo) -> str:
         return f"{self._title(step)}{self._about(step)}"
 
-    def _has_denied(self, key: str) -> bool:
-        """Return whether a step below this one was denied, after which the run ends."""
-        return any(denied.startswith((f"{key}/", f"{key}[")) for denied in self._denied)
+    def _is_denied(self, key: str) -> bool:
+        """Return whether this step or one below it was denied, after which the run ends."""
+        return any(denied == key or denied.startswith((f"{key}/", f"{key}[")) for denied in self._denied)
 
     def _is_known(self, step: StepInfo, data: Mapping[str, Any]) -> bool:
         """Return whether the same failure of the same step was explained before."""

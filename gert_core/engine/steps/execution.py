@@ -299,6 +299,7 @@ class StepExecution:
                 item=self.item,
                 maybe=self.maybe or self.doubts > self.frame.ignored_doubts,
                 continues=self.continues,
+                gated=compiled.gated,
                 description=self.description,
                 quiet=self.frame.quiet,
                 single=compiled.single,
