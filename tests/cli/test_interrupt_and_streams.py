@@ -88,7 +88,14 @@ def test_an_import_that_swallows_exceptions_does_not_swallow_the_interrupt(shell
 
 @pytest.mark.parametrize(
     "args",
-    ["schema runbook", "runs list", "explain end.yaml", "validate end.yaml", "validate end.yaml --json", "exec end.yaml"],
+    [
+        "schema runbook",
+        "runs list",
+        "explain end.yaml",
+        "validate end.yaml",
+        "validate end.yaml --json",
+        "exec end.yaml",
+    ],
 )
 def test_a_second_interrupt_ends_a_command_that_nobody_reads(shell, args):
     """What a buffer keeps is written again at every end, and waits for a reader again."""
