@@ -242,6 +242,14 @@ STRANGE = {
     ],
     "has tables below it": ["CREATE TABLE more () INHERITS (gert_events)"],
     "has a column with a value of its own": ["ALTER TABLE gert_blobs ALTER token SET DEFAULT pg_sleep(3600)::text"],
+    "is a partition of another table": [
+        "CREATE FUNCTION one(text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN 1; END $$",
+        "CREATE TABLE parent (LIKE gert_events) PARTITION BY LIST ((one(run_id)))",
+        "ALTER TABLE parent ATTACH PARTITION gert_events FOR VALUES IN (1)",
+    ],
+    "inherits from another table": [
+        "CREATE TABLE parent (LIKE gert_events)", "ALTER TABLE gert_events INHERIT parent"
+    ],
     "has a condition": ["ALTER TABLE gert_tickets ADD CHECK (length(status) > 0)"],
     "has an index of more than columns": ["CREATE INDEX ON gert_schema ((version + 1))"],
     "has a column of a type that somebody made": [

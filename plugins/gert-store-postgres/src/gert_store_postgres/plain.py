@@ -1,7 +1,8 @@
 """Tell the plain tables of a PostgreSQL database from what another program put among them.
 
-A view, a rule, a trigger, a foreign key, row-level security, a computed column or a condition is executed with each
-read or write of a table: it can take for ever, hide rows, or swallow what is written.
+A view, a rule, a trigger, a foreign key, row-level security, a computed column, a condition or what another table is
+partitioned by is executed with each read or write of a table: it can take for ever, hide rows, or swallow what is
+written.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _STRANGE: Final = (
     ),
     ("EXISTS (SELECT 1 FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid)", "has a trigger"),
     ("EXISTS (SELECT 1 FROM pg_catalog.pg_inherits WHERE inhparent = c.oid)", "has tables below it"),
+    ("c.relispartition", "is a partition of another table"),
+    ("EXISTS (SELECT 1 FROM pg_catalog.pg_inherits WHERE inhrelid = c.oid)", "inherits from another table"),
     ("EXISTS (SELECT 1 FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid)", "has a column with a value of its own"),
     (
         "EXISTS (SELECT 1 FROM pg_catalog.pg_constraint WHERE conrelid = c.oid AND contype IN ('c', 'x'))",
