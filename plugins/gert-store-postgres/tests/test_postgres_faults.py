@@ -14,6 +14,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 from gert_store_postgres.bounded import LONGEST, longest_of
+from gert_store_postgres.search_path import refuse_other_functions
 from gert_store_postgres.store import open_store
 
 from gert_core.api import ErrorKind, GertError, RunQuery, StoreError, StoreServices
@@ -241,7 +242,6 @@ STRANGE = {
         "CREATE TABLE child (run_id text REFERENCES gert_runs ON DELETE CASCADE)"
     ],
     "has tables below it": ["CREATE TABLE more () INHERITS (gert_events)"],
-    "has a column with a value of its own": ["ALTER TABLE gert_blobs ALTER token SET DEFAULT pg_sleep(3600)::text"],
     "is a partition of another table": [
         "CREATE FUNCTION one(text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN 1; END $$",
         "CREATE TABLE parent (LIKE gert_events) PARTITION BY LIST ((one(run_id)))",
@@ -250,6 +250,7 @@ STRANGE = {
     "inherits from another table": [
         "CREATE TABLE parent (LIKE gert_events)", "ALTER TABLE gert_events INHERIT parent"
     ],
+    "has a column with a value of its own": ["ALTER TABLE gert_blobs ALTER token SET DEFAULT pg_sleep(3600)::text"],
     "has a condition": ["ALTER TABLE gert_tickets ADD CHECK (length(status) > 0)"],
     "has an index of more than columns": ["CREATE INDEX ON gert_schema ((version + 1))"],
     "has a column of a type that somebody made": [
@@ -400,6 +401,33 @@ def test_store_pg_a_schema_before_that_of_the_server_is_refused(opened, url):
         assert connection.execute("SELECT name FROM called").fetchall() == []
     for path in (url, f"{url}%2Cpg_temp", url.replace("search_path%3D", "search_path%3Dpg_catalog%2C")):
         assert [row.run_id for row in opened(path).runs(RunQuery())] == ["r1"]
+
+
+def test_store_pg_temporary_operators_of_another_session_are_not_executed(opened, url):
+    write_run(opened(), "r1")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE called (name text)")
+        connection.execute("CREATE TEMP TABLE own (name text)")
+        (schema, temporary) = connection.execute(
+            "SELECT current_schema(), nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()"
+        ).fetchone()
+        connection.execute(
+            "CREATE FUNCTION pg_temp.other(text, text) RETURNS boolean LANGUAGE plpgsql AS "
+            f"$$ BEGIN INSERT INTO {schema}.called VALUES ('='); RETURN texteq($1, $2); END $$"
+        )
+        connection.execute("CREATE OPERATOR pg_temp.= (LEFTARG = text, RIGHTARG = text, FUNCTION = pg_temp.other)")
+        store = opened(url.replace("search_path%3D", f"search_path%3D{temporary}%2Cpg_catalog%2C"))
+        with pytest.raises(StoreError, match=f"has the schema {temporary} before pg_catalog, so that functions"):
+            write_run(store, "r2")
+        assert connection.execute("SELECT name FROM called").fetchall() == []
+
+
+def test_store_pg_the_temporary_schema_of_a_session_itself_may_come_first(url):
+    with psycopg.connect(url.replace("search_path%3D", "search_path%3Dpg_temp%2Cpg_catalog%2C")) as connection:
+        connection.execute("CREATE TEMP TABLE own (name text)")
+        ((schemas,),) = connection.execute("SELECT current_schemas(true)").fetchall()
+        assert schemas[0].startswith("pg_temp_")
+        refuse_other_functions(url, connection)
 
 
 def test_store_pg_the_search_path_is_looked_at_with_each_connection(opened, url):

@@ -14,16 +14,22 @@ if TYPE_CHECKING:
     import psycopg
 
 _CATALOGUE: Final = "pg_catalog"
-_TEMPORARY: Final = "pg_temp"
-"""How the schema of a session's own tables begins, in which functions and operators are never looked for."""
-# Without an operator, and the rest named in full: nothing of it can be replaced.
-_ASKED: Final = "SELECT pg_catalog.current_schemas(true)"
+# All of it is named in full, the operator too: nothing of it can be replaced.
+_ASKED: Final = """
+SELECT pg_catalog.current_schemas(true), (
+    SELECT nspname FROM pg_catalog.pg_namespace WHERE oid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
+)
+"""
+"""The search path, and the schema of the session's own temporary tables, or null.
+
+PostgreSQL never looks for functions and operators in that one, but it does in the temporary schema of another session.
+"""
 
 
 def refuse_other_functions(url: str, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
     """Raise ``StoreError`` when a schema comes before that of the server's own functions, operators and types."""
-    ((schemas,),) = connection.execute(_ASKED).fetchall()
-    first = next((name for name in schemas if not name.startswith(_TEMPORARY)), "")
+    ((schemas, temporary),) = connection.execute(_ASKED).fetchall()
+    first = next((name for name in schemas if name != temporary), "")
     if first != _CATALOGUE:
         raise StoreError(
             f"the search path of {url} has the schema {first} before {_CATALOGUE}, so that functions and operators of "
