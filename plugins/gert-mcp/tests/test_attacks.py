@@ -257,6 +257,15 @@ def test_what_cannot_be_read_as_a_message_is_answered(project):
         ('{"params":{"id":7,"x":"\\"id\\":8,[{","y":' + "[" * 400 + "]" * 400 + '},"id":"a-1"}', "a-1", "deeply"),
         (CALL.format(4, f'"{"x" * 5_000_000}"'), 4, "more than 4 MiB"),
         ('{"jsonrpc":"2.0","id":5,"method":7}', 5, "not JSON-RPC"),
+        *(
+            (
+                f'{{"jsonrpc":"2.0","id":{odd},"method":"ping","params":{{"id":5}}}}',
+                None,
+                "neither a text nor an integer",
+            )
+            for odd in ("1.5", "true", "null", "Infinity", '["a"]', '{"id":5}')
+        ),
+        ('{"jsonrpc":"2.0","method":"ping","\\u0069d":1.5}', None, "neither a text nor an integer"),
         ('{"jsonrpc":"2.0","id":6,"method":"ping"', 6, "not JSON"),
         ('{"jsonrpc":"2.0","id":6,"result":[[}', None, "not JSON"),
         ("no json, with TOPSECRET", None, "not JSON"),
@@ -267,7 +276,8 @@ def test_what_cannot_be_read_as_a_message_is_answered(project):
         late = threading.Timer(30, server.kill)  # an answer that does not come
         late.start()
         try:
-            server.stdin.write(f"{BEGIN}\n{BEGUN}\n\n")
+            large = f'{{"jsonrpc":"2.0","method":"notifications/x","params":{{"id":{"9" * 4_000},"x":"\\u00e9"}}}}'
+            server.stdin.write(f"{BEGIN}\n{BEGUN}\n{large}\n\n")
             server.stdin.flush()
             assert json.loads(server.stdout.readline())["id"] == 0
             for line, number, says in odd:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
+from pydantic import BaseModel, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,10 +28,16 @@ _TOKENS: Final = re.compile(
 )
 
 
+class _Identified(BaseModel):
+    """What may have an id, of whatever type."""
+
+    id: Any = None
+
+
 def refusal_of(line: str) -> JSONRPCError | None:
     """Return the answer to a line that is not a message; None for one that is."""
     try:
-        jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False, include_input=False)
         if first["type"] != "json_invalid":
@@ -33,6 +46,9 @@ def refusal_of(line: str) -> JSONRPCError | None:
         if _DEEP in why:
             return _refused(line, PARSE_ERROR, "the message is nested too deeply to be read; flatten its arguments")
         return _refused(line, PARSE_ERROR, f"the message is not JSON ({why}); send one message in each line")
+    # The SDK takes a request whose id has another type for a notification, and never answers it.
+    if isinstance(message, JSONRPCNotification) and _Identified.model_validate_json(line).model_fields_set:
+        return _error(None, INVALID_REQUEST, "the id of the request is neither a text nor an integer; send one of them")
     return None
 
 
@@ -46,7 +62,11 @@ def _reason(context: Mapping[str, object]) -> str:
 
 
 def _refused(text: str, code: int, message: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=_id_of(text), error=ErrorData(code=code, message=message))
+    return _error(_id_of(text), code, message)
+
+
+def _error(number: int | str | None, code: int, message: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
 
 
 def _id_of(text: str) -> int | str | None:
