@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gert_core.kit.json_reader import loads
+from gert_core.kit.json_reader import TooDeepError, loads
 
 _PAIR: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+# A text without an end is one string up to the end: nothing of it is looked at twice.
+_STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)', re.DOTALL)
 _ESCAPES: Final = rf"{_PAIR}|\\."
 """In a string that is valid: a pair, or what else follows a backslash, which may be a second one."""
 
@@ -20,15 +21,18 @@ _ESCAPES: Final = rf"{_PAIR}|\\."
 def joined_pairs(text: str) -> str:
     """Return a JSON text with each pair of surrogates as one escape of YAML, of the same length; another as it is.
 
-    Only in JSON is it plain without a parser which quotes are those of strings with escapes.
+    Only in JSON is it plain without a parser which quotes are those of strings with escapes. What is nested too deeply
+    is JSON up to there, and a document is refused there: it is not to be refused for a pair before.
     """
     if re.search(_PAIR, text) is None:
         return text
     try:
         loads(text)
+    except TooDeepError:
+        pass
     except ValueError:
         return text
-    return re.sub(_STRING, _joined, text)
+    return _STRING.sub(_joined, text)
 
 
 def _joined(string: re.Match[str]) -> str:

@@ -16,6 +16,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 9) + "]\n" for n in range(1, 12)
 )
 BIG_TEXT_BOMB = "a: &a " + "x" * 100_000 + "\nb: [" + ", ".join(["*a"] * 60) + "]\n"
+DEEP_BEHIND_PAIR = '{"a": "\\ud83d\\ude00", "b": ' + "[" * 100_000 + "]" * 100_000 + "}"
 DEEP_BY_ALIAS = f"a: &a {'[' * 60 + ']' * 60}\nb: {'[' * 60}*a{']' * 60}\n"
 
 
@@ -36,6 +37,8 @@ DEEP_BY_ALIAS = f"a: &a {'[' * 60 + ']' * 60}\nb: {'[' * 60}*a{']' * 60}\n"
         (BOMB, 7, None, "aliases expand", "fewer"),
         (BIG_TEXT_BOMB, 2, None, "aliases expand", "fewer"),
         (DEEP_BY_ALIAS, 2, None, "aliases nest", "flatten"),
+        (DEEP_BEHIND_PAIR, 1, 127, "deeper than 100", "flatten"),
+        (DEEP_BEHIND_PAIR + '"' + '\\"' * 500_000, 1, 127, "deeper than 100", "flatten"),
         ("1: x\n", 1, 1, "must be a string", 'quote it: "1"'),
         ("a: {true: x}\n", 1, 5, "must be a string", 'quote it: "true"'),
         ("null: x\n", 1, 1, "must be a string", "quote"),
