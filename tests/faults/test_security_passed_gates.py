@@ -221,7 +221,17 @@ def test_a_step_that_failed_under_its_approval_does_not_run_by_another_name(gert
         assert (refused["error"]["kind"], acted(gert)) == ("drift", ["one"]), refused
 
 
+BARE = """\
+apiVersion: tool/v0
+meta: {name: bare, transport: stdio, binary: ./act}
+contract: {effects: [danger], writes: [production], idempotent: true}
+actions: {run: {argv: [act, evil]}}
+"""
 FRONT = {
+    "a step that was skipped": (
+        "  - {id: before, type: tool, tool: bare, when: false}\n",
+        "  - {id: before, type: tool, tool: bare}\n",
+    ),
     "a check": (CHECK % ("before", ""), EVIL.replace("id: act", "id: before")),
     "a block": (inside(CHECK % ("check", ""), "id: before, type: block"), EVIL.replace("id: act", "id: before")),
     "other inputs": (FREE, FREE.replace("free", "evil")),
@@ -237,7 +247,8 @@ def test_what_ran_in_front_of_an_approval_runs_again_as_it_was(gert, before, aft
         (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
         gert.write(tool_asked=TOOL.replace("name: act", "name: asked").replace("danger", "k8s"), policy=rule)
         asked = GATE.replace("type: approval, message: go", "type: tool, tool: asked, inputs: {word: free}")
-    steps = book(before + asked + ACT, more=LAST).replace("[act]", "[act, asked]" if rule else "[act]")
+    gert.write(tool_bare=BARE)
+    steps = book(before + asked + ACT, more=LAST).replace("[act]", "[act, bare, asked]" if rule else "[act, bare]")
     passed(gert, steps)
     was = acted(gert)
     gert.write(book=steps.replace(before, after))
@@ -311,3 +322,56 @@ def test_an_approval_step_that_cannot_ask_ends_the_run(gert):
     gert.write(book=book(steps + ACT).replace("name: book", "name: book, constants: {l: [1]}"))
     said = gert("exec", "book.yaml", "--approval", "inbox", "--json")
     assert (said.document["status"], acted(gert)) == ("failed", []), said.all
+
+
+@pytest.mark.parametrize("form", ["cleanup itself", "put into it"])
+@pytest.mark.parametrize("put_back", [False, True])
+def test_an_aborted_run_acts_in_changed_cleanup_behind_no_approval_that_it_passed(gert, form, put_back):
+    """What was approved is behind it; with the documents of the start cleanup acts."""
+    more = "finally:\n" + FREE.replace("before", "last")
+    start = book(GATE + ACT, more=more)
+    gert.write(book=start)
+    (gert.root / "act").write_text(KILLED)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    approve(gert, said.document["pending"][0]["ticket_id"])
+    assert gert("resume", "latest").code == -9
+    failing(gert, "exit 0")
+    changed = more + EVIL if form == "put into it" else more.replace("free", "evil")
+    gert.write(book=book(GATE + (ACT if form == "cleanup itself" else ""), more=changed))
+    for _ in range(2):
+        assert resume(gert, "--abort", "--on-drift", "allow")["error"]["kind"] == "drift"
+    assert acted(gert) == ["one"]
+    if put_back:
+        gert.write(book=start)
+        assert (resume(gert, "--abort")["status"], acted(gert)) == ("cancelled", ["one", "free"])
+    else:  # nothing but a check is harmless, whatever the documents are
+        gert.write(book=book(GATE + ACT, more=LAST))
+        assert (resume(gert, "--abort", "--on-drift", "allow")["status"], acted(gert)) == ("cancelled", ["one"])
+
+
+@pytest.mark.parametrize("new", [EVIL, OTHER])
+@pytest.mark.parametrize("stated", [[], ["--outputs", '{"gate": {"approver_id": "ann", "approvers": ["ann"]}}']])
+def test_a_person_who_states_that_an_approval_stays_opens_nothing_in_other_documents(gert, new, stated):
+    contract = "{effects: [human, k8s], writes: [x], idempotent: false}"
+    gate = GATE.replace("go}", f"go, contract: {contract}}}")
+    passed(gert, book(gate + ACT, more=LAST))
+    gert.write(book=book(gate + new, more=LAST))
+    resume(gert, "--retry-failed", "--reconcile", "gate=done", *stated, "--on-drift", "allow")
+    resume(gert, "--on-drift", "allow")
+    assert acted(gert) == ["one"]
+
+
+def test_a_tool_that_declares_to_be_harmless_does_not_act_in_cleanup_after_a_rejection(gert):
+    failing(gert, "exit 0")
+    gert.write(book=book(GATE + EVIL))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert gert("reject", said.document["pending"][0]["ticket_id"], "--as", "ann").code == 0
+    harmless = (
+        TOOL.replace("[danger]", "[]")
+        .replace("[production]", "[]")
+        .replace("idempotent", "deterministic: true, idempotent")
+    )
+    gert.write(book=book(GATE, more="finally:\n" + EVIL), tool_act=harmless)
+    for _ in range(2):
+        resume(gert, "--on-drift", "allow")
+    assert acted(gert) == []

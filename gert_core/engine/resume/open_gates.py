@@ -52,6 +52,10 @@ class OpenGates:
         """Steps that were asked about, with the number of the event that did so first."""
         self._reopened: dict[str, int] = {}
         """Those among them that came to an end and are to be asked about again."""
+        self._given: dict[str, int] = {}
+        """The number of the last event that approved each step."""
+        self._spent: dict[str, int] = {}
+        """Those of steps that are to be asked about again: they open nothing any more."""
         self._begun: Mapping[str, int] | None = None
         self._repeated: set[str] = set()
         """Steps in front of those that are executed again, if they are what they were."""
@@ -68,6 +72,7 @@ class OpenGates:
             if key in self._passed and self._found.get(key) is None:
                 self._found[key] = OPEN
                 self._reopened[key] = self._passed[key]
+                self._spent[key] = self._given.get(key, 0)
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -87,7 +92,7 @@ class OpenGates:
             return
         elif event.type == EventType.APPROVAL_RESOLVED:
             if event.data.get("approved"):
-                self._approved[key] = event.seq
+                self._approved[key] = self._given[key] = event.seq
             else:
                 self._found[key] = REJECTED
         elif event.type == EventType.STEP_COMPLETE and self._is_over(key, str(event.data.get("status"))):
@@ -162,7 +167,8 @@ class OpenGates:
         before = self._lines.data(self._begun[execution.key])
         summary = summary_of(execution.contract)
         now = {"type": execution.compiled.type.name, "contract_summary": summary, "inputs": execution.inputs}
-        if any(canonical(masker.unmask(before.get(name))) != canonical(one) for name, one in now.items()):
+        same = all(canonical(masker.unmask(before.get(name))) == canonical(one) for name, one in now.items())
+        if not same or "idempotency_key" not in before:  # without one it was skipped
             gate = next(iter(self._reopened))
             raise self._refusal(f"step {execution.key} changed, and would run without the approval of step {gate}")
 
@@ -191,15 +197,18 @@ class OpenGates:
         if record is not None and record.status in (StepStatus.SUCCESS, StepStatus.FAILED, StepStatus.ERROR):
             # In a changed runbook something else may have its key, and come to an end without any approval, unless
             # the approval is for these documents.
-            fresh = approval.get("seq") != self._approved.get(gate) or self._same(execution, gate)
-            return not self.changed or (approval.get("status") == _APPROVED and fresh)
+            old = (self._approved.get(gate), self._spent.get(gate))
+            fresh = approval.get("seq") not in old or self._same(execution, gate)
+            if not self.changed or (approval.get("status") == _APPROVED and fresh):
+                return True
         if not self.changed and gate in state.void:
             return True  # it is decided anew when the run comes to it again
         if not execution.frame.cleanup or not self.changed:
             return execution.frame.cleanup
         # What acts may have been put into the cleanup of a changed runbook from behind the approval.
         refused = record is not None and record.status == StepStatus.SKIPPED and record.failure is not None
-        return (refused or what != OPEN) and (not execution.compiled.leaf or execution.contract.pure)
+        over = refused or what != OPEN or execution.run.top.abort is not None
+        return over and (not execution.compiled.leaf or _touches_nothing(execution))
 
     def _same(self, execution: StepExecution, gate: str) -> bool:
         """Return whether an approval was asked for with the documents of today."""
@@ -220,6 +229,13 @@ def _asked(event: TraceEvent) -> str | None:
     if event.type != EventType.GOVERNANCE_DECISION:
         return None
     return _ASKED.get(str(event.data.get("decision")))
+
+
+def _touches_nothing(execution: StepExecution) -> bool:
+    """Return whether a step acts on nothing by its type: what a tool declares may have changed with the documents."""
+    compiled = execution.compiled
+    outside = compiled.use is not None or compiled.type.program is not None or compiled.type.calls_tools
+    return execution.contract.pure and not outside
 
 
 def _beside(execution: StepExecution, gate: str) -> bool:

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from gert_core.runs.state import StepState
 
 
-def stale_gates(
-    recorded: Recorded, runbook: Runbook, documents: str, *, asked: Mapping[str, StepState], drift: bool
-) -> list[str]:
+def stale_gates(recorded: Recorded, documents: str, *, asked: Mapping[str, StepState], drift: bool) -> list[str]:
     """Return the keys of those among ``asked`` that demand an approval themselves and got it for other documents.
 
     ``documents`` is the digest of today's; a request of an earlier version has none, and is for those of the start.
-    What comes behind such a step was approved with it. Raise ``RunError`` when a changed runbook has no approval there
-    any more, so that it could not be asked for again.
+    What comes behind such a step was approved with it.
     """
     found = []
     for key, step in asked.items():
@@ -34,11 +31,16 @@ def stale_gates(
             continue
         if request.get(DOCUMENTS) == documents or (DOCUMENTS not in request and not drift):
             continue
+        found.append(key)
+    return found
+
+
+def refuse_replaced(runbook: Runbook, keys: Iterable[str]) -> None:
+    """Raise ``RunError`` where a changed runbook has no approval any more: nobody could be asked again."""
+    for key in keys:
         place = runbook.find(key)
         if place is None or place[1].type.gate is None:
             raise _refusal(f"step {key} was approved")
-        found.append(key)
-    return found
 
 
 def refuse_vanished(recorded: Recorded, runbook: Runbook, keys: Iterable[str]) -> None:
@@ -57,4 +59,4 @@ def _refusal(what: str) -> RunError:
     )
 
 
-__all__ = ["refuse_vanished", "stale_gates"]
+__all__ = ["refuse_replaced", "refuse_vanished", "stale_gates"]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
 from gert_core.documents.generated import document_digests
 from gert_core.engine.resume.drift import changes, floor_changed, refuse, same_policies
-from gert_core.engine.resume.passed_gates import refuse_vanished, stale_gates
+from gert_core.engine.resume.passed_gates import refuse_replaced, refuse_vanished, stale_gates
 from gert_core.engine.resume.reconcile import kept_results, refuse_strangers, stated_results
 from gert_core.engine.resume.retry import around, keys_to_retry, risky_keys
 from gert_core.engine.resume.survivors import wait_for_survivors
@@ -132,8 +132,13 @@ def plan(
     void += [key for key in _approved_again(resume) if key not in void]
     if state.approvals:
         digests = document_digests(runbook, None if documents is None else documents.policy_digests())
+        now = documents_digest(digests, policies)
+        stale = stale_gates(run.recorded, now, asked=state.steps, drift=bool(drift))
+        if abort:  # no step but those of cleanup is executed again; what the others opened stays closed
+            run.recorded.gates.reopen(stale)
+            stale = [key for key in stale if _in_cleanup(state.steps[key], runbook)]
+        refuse_replaced(runbook, stale)
         asked = {key: step for key, step in state.steps.items() if not abort or _in_cleanup(step, runbook)}
-        stale = stale_gates(run.recorded, runbook, documents_digest(digests, policies), asked=asked, drift=bool(drift))
         void += [key for one in stale for key in (one, *around(one)) if key not in void and key in asked]
     if drift:
         refuse_vanished(run.recorded, runbook, void)
