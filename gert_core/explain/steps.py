@@ -160,11 +160,14 @@ def _key(found: Considered, places: dict[str, str]) -> str:
 
 
 def _path_of(node: StepNode) -> str:
-    """Return the key of a step inside its own runbook; the number of a round is left out, as any may be meant."""
+    """Return the key of a step inside its own runbook.
+
+    The number of a round is left out, as any may be meant, and that of cleanup, which its step type gives.
+    """
     block, path = node.within, node.id
     while block is not None and block.owner is not None:
         owner = block.owner
-        once = block.block is None or block.block.runs[1] == 1
+        once = block.block is None or (block.block.runs[1] == 1 and not block.cleanup)
         path = f"{owner.id}/{owner.blocks.index(block)}/{path}" if once else f"{owner.id}/{path}"
         block = owner.within
     return f"@{block.name}/{path}" if block is not None and block.cleanup else path

@@ -111,8 +111,11 @@ class _Books:
 
 
 def _counts(block: BlockNode) -> bool:
-    """Return whether the number in a step key is that of the block, not of one of its rounds."""
-    return block.block is None or block.block.runs[1] == 1
+    """Return whether the number in a step key is that of the block, not of one of its rounds.
+
+    Cleanup has a number of its own, whether or not there is other cleanup in front of it.
+    """
+    return block.block is None or (block.block.runs[1] == 1 and not block.cleanup)
 
 
 def _no_item(node: StepNode, item: str) -> str | None:

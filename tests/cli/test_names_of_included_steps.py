@@ -23,6 +23,8 @@ steps:
     steps:
       - {id: danger, type: assert, assert: [{type: equals, value: 1, expected: 1}]}
       - {id: s, type: runbook, runbook: ./last.yaml}
+    finally:
+      - {id: swept, type: assert, assert: [{type: equals, value: 1, expected: 1}]}
   - {type: end, outcome: {category: resolved, code: ok}}
 """
 LAST = """\
@@ -83,6 +85,8 @@ def test_a_name_that_no_step_of_an_included_runbook_can_have_is_warned_about(jud
         "s/deep",
         "r/0/b/0/s/0/deep",
         "s/0/@finally/tidy",
+        "r/0/b/2/swept",
+        "r/0/b/swept",
     ],
 )
 def test_a_name_that_one_can_have_is_found(judged, name):
