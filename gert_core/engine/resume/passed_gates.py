@@ -36,7 +36,7 @@ def stale_gates(recorded: Recorded, documents: str, *, asked: Mapping[str, StepS
 
 
 def refuse_replaced(runbook: Runbook, keys: Iterable[str]) -> None:
-    """Raise ``RunError`` where a changed runbook has no approval any more: nobody could be asked again."""
+    """Raise ``RunError`` where a changed runbook has no approval any more, so that it could not be asked for again."""
     for key in keys:
         place = runbook.find(key)
         if place is None or place[1].type.gate is None:
