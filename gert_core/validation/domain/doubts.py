@@ -91,7 +91,7 @@ class Doubts:
 
         ``entries`` are the variables that it leads over: loops, and what their items have.
         """
-        refs, path = self.refs, reference.path
+        path = reference.path
         if path[0] == FAILURE:
             if len(path) > 1 and not entries[0].holds:
                 self._check_failure(text, reference, kind)
@@ -100,18 +100,25 @@ class Doubts:
         if not doubtful:
             return False
         step = doubtful[0][0]
-        shown, item = "." + ".".join(path), self._item(step, path)
+        item = self._item(step, path)
         early = may_end_before(step, item)
         why = f"`until` may end `{step.id}` before it" if early else why_uncertain(step, item=is_item(item))
+        where = self._where([steps[0] for steps in doubtful], path)
+        self._warn(text, reference, path, kind, why=why, where=where)
+        return True
+
+    def _warn(
+        self, text: TemplateText, reference: Reference, path: tuple[str, ...], kind: str, *, why: str, where: str = ""
+    ) -> None:
+        shown = "." + ".".join(path)
         fallback = default_of(kind, shown, kernel=shown in str(text.value))
-        refs.ctx.add(
+        self.refs.ctx.add(
             "maybe-undefined",
             f"`{shown}` may be undefined: {why}",
             path=text.path,
-            hint=f"write `{fallback}`{self._where([steps[0] for steps in doubtful], path)}",
+            hint=f"write `{fallback}`{where}",
             offset=offset_of(text.value, path=path, offset=reference.offset),
         )
-        return True
 
     def _doubtful(
         self, entry: Entry, reader: StepNode, text: TemplateText, path: tuple[str, ...]
@@ -188,15 +195,7 @@ class Doubts:
         template = refs.compiled(text.value, condition=text.condition).template
         if is_protected(template, path, lambda more: given(both((self.known, more)))):
             return
-        shown = "." + ".".join(path)
-        fallback = default_of(kind, shown, kernel=shown in str(text.value))
-        refs.ctx.add(
-            "maybe-undefined",
-            f"`{shown}` may be undefined: the output is not required",
-            path=text.path,
-            hint=f"write `{fallback}`",
-            offset=offset_of(text.value, path=path, offset=reference.offset),
-        )
+        self._warn(text, reference, path, kind, why="the output is not required")
 
     def _check_failure(self, text: TemplateText, reference: Reference, kind: str) -> None:
         """Warn about a member of `.failure` where there need not have been one."""
