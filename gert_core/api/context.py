@@ -226,6 +226,10 @@ class StepContext(Protocol):
     def now(self) -> datetime:
         """Return the time; that of a logical clock in replay."""
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was interrupted in this step, with blocks, just before the time that ``now`` gave last."""
+
     def sleep(self, seconds: float) -> None:
         """Wait, cancellable; instant in replay and dry-run."""
 

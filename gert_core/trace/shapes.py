@@ -240,6 +240,7 @@ class _OutcomeResolved(Struct):
 
 class _TimeRead(Struct):
     time: _Time
+    interrupted: bool = False
 
     def __post_init__(self) -> None:
         checked_time(self.time)

@@ -22,12 +22,16 @@ class Clock:
     the trace. A leaf is recorded as a whole and reads the current time.
     """
 
-    __slots__ = ("_execution", "_looks", "_sleeps")
+    __slots__ = ("_execution", "_looks", "_sleeps", "_went_on", "interrupted")
 
     def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
         self._looks = 0
         self._sleeps = 0
+        self._went_on = not execution.compiled.leaf and self._recorded(EventType.STEP_START, 0) is not None
+        """Whether an earlier process began the step, and this one has read no time of its own."""
+        self.interrupted = False
+        """Whether the time that was read last is the first one of a process that went on with the step."""
 
     def now(self) -> datetime:
         """Return the time of day, or the time that an earlier process of the run read here."""
@@ -37,9 +41,13 @@ class Clock:
         number, self._looks = self._looks, self._looks + 1
         before = self._recorded(EventType.TIME_READ, number)
         if before is not None:
+            self.interrupted = before.get("interrupted") is True
             return datetime.fromisoformat(str(before["time"]))
         now = execution.services.backend.now(execution)
-        data = {"step_id": execution.compiled.id, "time": timestamp(now)}
+        data: dict[str, object] = {"step_id": execution.compiled.id, "time": timestamp(now)}
+        self.interrupted, self._went_on = self._went_on, False
+        if self.interrupted:
+            data["interrupted"] = True
         execution.add(EventType.TIME_READ, data, fresh=True)
         return now
 

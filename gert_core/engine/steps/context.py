@@ -154,6 +154,10 @@ class AttemptContext(Telling):
         with self._faults():
             return self._own_clock().now()
 
+    @property
+    def interrupted(self) -> bool:
+        return self._clock is not None and self._clock.interrupted
+
     def _own_clock(self) -> Clock:
         if self._clock is None:
             self._clock = Clock(self._execution)

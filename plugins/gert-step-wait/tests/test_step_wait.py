@@ -63,6 +63,45 @@ def test_when_the_time_is_up_it_has_failed_and_looked_once_more(runner: GertRunn
     assert complete["fields"]["waited"] >= 0.025
 
 
+SLOW_LOOK = """
+apiVersion: kernel/v0
+meta: { name: slow-look }
+steps:
+  - id: ready
+    type: wait
+    timeout: 50ms
+    every: 10ms
+    continue_on_fail: true
+    until: "{{ false }}"
+    steps: [ { id: look, type: wait, for: 150ms } ]
+  - type: finish
+"""
+
+
+def test_no_look_begins_when_the_last_one_outlived_the_time(runner: GertRunner) -> None:
+    ran = runner(SLOW_LOOK)
+    assert ran.of("step_complete", "ready")[0]["failure"]["kind"] == "wait_timeout"
+    assert fields(ran, "ready")["rounds"] == 1
+
+
+def test_a_run_that_was_interrupted_looks_once_more_wherever_that_was(runner: GertRunner) -> None:
+    ran = runner(SLOW_LOOK)
+    lines = ran.result.trace.read_bytes().splitlines(keepends=True)
+    times = [n for n, event in enumerate(ran.events) if event.type == "time_read" and event.step_key == "ready"]
+    looked = [n for n, event in enumerate(ran.events) if event.type == "step_complete" and "look" in event.step_key]
+    assert len(looked) == 1
+    for count in range(times[0] + 1, times[1] + 1):  # behind the second time the wait has decided
+        ran.result.trace.write_bytes(b"".join(lines[:count]))
+        resumed = runner.resume(ran.result.run_id)
+        assert resumed.status == "completed", count
+        rounds = fields(resumed, "ready")["rounds"]
+        assert rounds == 2, count
+        again = resumed.result.trace.read_bytes().splitlines(keepends=True)
+        for later in range(len(lines[:count]) + 1, len(again), 3):
+            resumed.result.trace.write_bytes(b"".join(again[:later]))
+            assert runner.resume(ran.result.run_id).status == "completed", (count, later)
+
+
 @pytest.mark.parametrize(
     ("step", "message"),
     [

@@ -148,8 +148,8 @@ def run(step: WaitStep, ctx: StepContext) -> Result:
         fields = {"rounds": number, "waited": round((now - began).total_seconds(), 3)}
         if reached:
             return Completed(fields=fields)
-        # Decided by the time when the look began: one that an interrupted run had not decided about is repeated.
-        if looked >= end:
+        # A look that an interrupted run had not decided about is followed by another one.
+        if looked >= end or (now >= end and not ctx.interrupted):
             return Failed(kind=ErrorKind.WAIT_TIMEOUT, message=_message(step, result, number), fields=fields)
         ctx.sleep(_pause(looked, now, end=end, every=step.every))
         number, looked = number + 1, ctx.now()
