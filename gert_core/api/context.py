@@ -221,7 +221,10 @@ class StepContext(Protocol):
         """
 
     def show(self, text: str) -> None:
-        """Show on the step's line what it is doing now; not recorded, and the last text stays when it has finished."""
+        """Show on the step's line what it is doing now; not recorded, and the last text stays when it has finished.
+
+        A step with blocks that succeeds has no last line. It may show something after a failure, too.
+        """
 
     def now(self) -> datetime:
         """Return the time; that of a logical clock in replay."""

@@ -57,6 +57,29 @@ def test_a_step_beside_it_does(run):
     assert [line.split()[:2] for line in err.splitlines() if "continues" in line] == [["!", "f"], ["!", "a"]]
 
 
+@pytest.mark.parametrize(("cleans", "code", "end"), [("say", 0, "✓ done  end"), ("fail", 1, "✗ b  block")])
+def test_what_a_step_around_catches_is_told_before_it_is_known_whether_the_run_continues(run, cleans, code, end):
+    caught = "steps: [{id: f, type: tool, tool: t, action: fail}]"
+    ended, _, err = run(
+        f"  - {{id: b, type: block, {caught}, on_failure: [{{id: o, type: tool, tool: t, action: {cleans}}}]}}\n"
+    )
+    (line,) = [line for line in err.splitlines() if line.split()[:2] == ["!", "f"]]
+    assert line.endswith("failed, caught")
+    assert (ended, end in err, "continues" in err) == (code, True, False)
+
+
+def test_a_graph_that_failed_names_what_was_not_started(run, gert):
+    nodes = [
+        "{name: a, steps: [{id: f, type: tool, tool: t, action: fail}]}",
+        "{name: b, depends_on: [a], steps: [{id: g, type: tool, tool: t, action: say}]}",
+        "{name: c, depends_on: [b], steps: [{id: h, type: tool, tool: t, action: say}]}",
+    ]
+    code, out, err = run(f"  - {{id: d, type: dag, nodes: [{', '.join(nodes)}]}}\n")
+    assert code == 1, out + err
+    assert "✗ d  dag  0 of 3 nodes completed, 1 failed, 2 not started  0." in err
+    assert "      not started: b, c\n" in gert("runs", "show", "latest")[1]
+
+
 def test_a_rejection_that_only_fails_is_continued_after(run):
     code, out, err = run(f"  - {{id: ask, type: approval, message: x, on_reject: fail, {ON}}}\n", "--approval", "stdin")
     assert code == 0, out + err

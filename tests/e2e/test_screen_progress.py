@@ -128,7 +128,7 @@ def test_a_step_below_one_that_continues_or_catches_is_not_fatal(gert, tmp_path)
     shown = lines(gert("exec", "book.yaml").err)
     assert "  ! inner  tool  T  failed, continues" in shown
     assert "! which  branch  T  failed, continues" in shown
-    assert "  ! tried  tool  T  failed, continues" in shown
+    assert "  ! tried  tool  T  failed, caught" in shown
     assert not any("✗" in line for line in shown)
 
 

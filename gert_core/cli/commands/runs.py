@@ -13,7 +13,7 @@ from gert_core.cli.render.result import label, show_holds, show_next
 from gert_core.cli.render.runs import ago, colour
 from gert_core.cli.render.step import describe_step, step_document, step_label
 from gert_core.cli.render.terminal import err, escape, out, paint
-from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, timeline
+from gert_core.cli.render.timeline import detail_lines, facts_lines, failure_lines, fatal_keys, timeline
 from gert_core.cli.render.values import one_line
 from gert_core.cli.stores import store_here, store_option
 from gert_core.hosting.advice import next_steps_of
@@ -165,7 +165,11 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
         out(f"    {escape(step_label(record))}: {status}{duration}{attempts}")
         if record.description:
             out(f"      {escape(one_line(record.description))}")
-        if not record.failed or (record.container and not failed_by_itself(record.key, record.failure)):
+        if not record.failed:
+            continue
+        if record.container and not failed_by_itself(record.key, record.failure):  # the steps in it tell why
+            for line in detail_lines(record.detail or {}):
+                out(f"      {line}")
             continue
         failure = record.failure or {}
         known = (record.step_id, failure.get("kind"), failure.get("message"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
 CONTINUED: Final = ("!", "yellow")
-"""The mark of a failed step after which the run continues."""
+"""The mark of a failed step after which the run continues, or may do so."""
 _EXPLANATIONS: Final = 1000
 """The number of explanations that are remembered, so that each is given once."""
 _DENIED: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED)
@@ -77,9 +77,10 @@ class StepLines(Progress):
         else:
             taken = time_taken(f"{duration:.2f}s", data.get("waited"))
             line = f"{said}  {taken}" if said else taken
-        if failed and step.continues and not self._is_denied(step.key):
+        if failed and (step.continues or step.caught) and not self._is_denied(step.key):
             again = alone and self._is_known(step, data)
-            mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"
+            then = "continues" if step.continues else "caught"  # what catches it may fail, too
+            mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, {then}"
         self._step(step, mark, line)
         if failed and not again and (alone or failed_by_itself(step.key, data.get("failure"))):
             self._explain(step, data)

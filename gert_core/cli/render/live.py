@@ -86,6 +86,8 @@ class Live:
         self.loops: dict[str, Loop] = {}
         self.leaves: dict[str, Leaf] = {}
         """By step key, in the order they began."""
+        self.containers: dict[str, str] = {}
+        """What steps with lines of their own for each of their steps said last, by step key; shown when they fail."""
         self.waiting: set[str] = set()
         """Keys of steps that wait for people."""
         self._over = [0, 0, 0]

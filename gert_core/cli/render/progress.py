@@ -136,6 +136,8 @@ class TerminalProgress(StepLines):
     def shown(self, step: StepInfo, text: str) -> None:
         if (leaf := self._live.leaves.get(step.key)) is not None:
             leaf.said = self.mask(text)
+        elif not (step.leaf or step.single or step.quiet):
+            self._live.containers[step.key] = self.mask(text)
 
     def retrying(self, step: StepInfo, *, attempt: int, most: int, delay: float, failure: Mapping[str, str]) -> None:
         number = f"attempt {attempt} of {most}"
@@ -200,7 +202,7 @@ class TerminalProgress(StepLines):
         if step.loop:
             live.loops.pop(step.key, None)
         leaf = live.leaves.pop(step.key, None)
-        return "" if leaf is None else leaf.said
+        return live.containers.pop(step.key, "") if leaf is None else leaf.said
 
     def _wait(self, step: StepInfo, why: str) -> None:
         with self._screen.lock:

@@ -199,6 +199,7 @@ class _Loop:
             branch=branch,
             depth=self.frame.depth + 1,
             caught=self.frame.caught,
+            continues=self.frame.continues,
             base=self.frame.base,
             quiet=self.frame.quiet,
             ignored_doubts=self._ignored_doubts(),

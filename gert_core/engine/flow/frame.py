@@ -28,6 +28,7 @@ class Frame:
         "base",
         "branch",
         "caught",
+        "continues",
         "deadline",
         "depth",
         "ignored_doubts",
@@ -48,6 +49,7 @@ class Frame:
         branch: Mapping[str, object] | None = None,
         depth: int = 0,
         caught: bool = False,
+        continues: bool = False,
         base: Deadline | None = None,
         quiet: bool = False,
         ignored_doubts: int = 0,
@@ -61,7 +63,9 @@ class Frame:
         self.branch = branch
         self.depth = depth
         self.caught = caught
-        """Whether the run continues after a failure that ends this list, unless the step around it fails by itself."""
+        """Whether a step around the list catches a failure that ends it, and decides whether the run continues."""
+        self.continues = continues
+        """Whether the run continues after such a failure in any case: by ``continue_on_fail`` of a step around."""
         self.quiet = quiet
         """Whether the steps of the list are not shown one by one."""
         self.ignored_doubts = ignored_doubts

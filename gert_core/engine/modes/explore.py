@@ -154,7 +154,8 @@ def _explore_block(
         deadline=execution.deadline,
         branch=execution.frame.branch,
         depth=execution.frame.depth + 1,
-        caught=execution.continues,
+        caught=execution.frame.caught,
+        continues=execution.continues,
         base=execution.frame.base,
         ignored_doubts=ignored_beside(execution) if block.cleanup and _runs_always(block) else NEVER,
     )
@@ -168,7 +169,7 @@ def _explore_included(execution: StepExecution, node: BlockNode, number: int, wh
 
     execution.run.services.progress.arm(execution.info, node.name, str(why))
     key, branch = len(execution.compiled.node.blocks) + number, execution.frame.branch
-    signal = run_included(execution, node, key=key, branch=branch, caught=execution.continues)
+    signal = run_included(execution, node, key=key, branch=branch, caught=False)
     return None if signal is None or signal.rank is Rank.ENDED else signal
 
 

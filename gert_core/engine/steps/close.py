@@ -12,7 +12,7 @@ from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.attempts import restore_attempts
 from gert_core.engine.steps.compiled import must_sync
-from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
+from gert_core.engine.steps.exports import apply_state, bounded_detail, completion_data, keep_entry, mask_failure
 from gert_core.engine.steps.outputs import check_contract, check_fields, compares, normalise
 from gert_core.engine.steps.results import type_fault
 from gert_core.plugin.functions import Unusable
@@ -107,6 +107,8 @@ def _close_signal(execution: StepExecution, signal: Signal, result: Result | Non
     if isinstance(result, Completed):
         try:
             data["fields"] = check_fields(execution, result.fields, failed=True)
+            if result.detail:
+                data["detail"] = bounded_detail(result.detail)
         except StepProblem as problem:
             execution.services.progress.warn(f"step {execution.key}: {problem.message}", step=execution.info)
     return finish(execution, status, data, cause=signal)

@@ -110,14 +110,17 @@ class AttemptContext(Telling):
         self._open = False
 
     def _enter(self, *, acts: bool = False, cleanup: bool = False) -> StepExecution:
-        if not self._open or threading.get_ident() != self._thread:
-            raise RuntimeError(_CLOSED)
+        self._require_open()
         worst = self._execution.signals.worst
         if self.fault is not None or (worst is not None and not (cleanup and worst.rank < Rank.SUSPENDED)):
             raise Unwind
         if acts and not self._execution.compiled.leaf:
             raise RuntimeError("a step with blocks acts only through its blocks")
         return self._execution
+
+    def _require_open(self) -> None:
+        if not self._open or threading.get_ident() != self._thread:
+            raise RuntimeError(_CLOSED)
 
     @property
     def approvers(self) -> Sequence[str]:
@@ -146,8 +149,8 @@ class AttemptContext(Telling):
             return undefined
 
     def show(self, text: str) -> None:
-        execution = self._enter()
-        execution.services.progress.shown(execution.info, text)
+        self._require_open()
+        self._execution.services.progress.shown(self._execution.info, text)
 
     def now(self) -> datetime:
         self._enter()
@@ -180,8 +183,7 @@ class AttemptContext(Telling):
             raise Unwind from None
 
     def emit(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
-        if not self._open or threading.get_ident() != self._thread:
-            raise RuntimeError(_CLOSED)
+        self._require_open()
         check_event(type, data)
         with self._faults():
             emit(self._execution, type, data)
@@ -318,10 +320,8 @@ class AttemptContext(Telling):
             raise StepProblem(ErrorKind.TOOL_UNDECLARED, f"tool {tool!r} is not listed under `tools`")
         name = action_name(node, action)
         if not node.contracts[name].within(self.contract):
-            raise StepProblem(
-                ErrorKind.CONTRACT_EXCEEDED,
-                f"{tool} {name} does more than the contract of step {self.step_id} declares",
-            )
+            message = f"{tool} {name} does more than the contract of step {self.step_id} declares"
+            raise StepProblem(ErrorKind.CONTRACT_EXCEEDED, message)
         try:  # by hand, for every call: ``_faults`` takes ten times as long
             return call_tool(execution, node, name, dict(inputs))
         except RunError as fault:

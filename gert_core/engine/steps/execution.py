@@ -211,14 +211,9 @@ class StepExecution:
         if self.services.recorded is None or not self._recalled(self.services.recorded):
             self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL, fresh=True)
         if self.decision.denied and backend.enforces:
-            failure = Failure(
-                key=self.key,
-                step_id=compiled.id,
-                status="skipped",
-                kind=ErrorKind.GOVERNANCE_DENIED,
-                message=self.decision.reason,
-            )
-            data = {"type": compiled.type.name, "reason": failure.kind, "message": failure.message}
+            kind, why = ErrorKind.GOVERNANCE_DENIED, self.decision.reason
+            failure = Failure(key=self.key, step_id=compiled.id, status="skipped", kind=kind, message=why)
+            data = {"type": compiled.type.name, "reason": kind, "message": why}
             return finish(self, StepStatus.SKIPPED, data, denied=failure)
         if self.decision.needs_approval and backend.enforces and backend.will_execute(self):
             from gert_core.engine.steps.approval import approve
@@ -299,6 +294,7 @@ class StepExecution:
                 item=self.item,
                 maybe=self.maybe or self.doubts > self.frame.ignored_doubts,
                 continues=self.continues,
+                caught=self.frame.caught,
                 gated=compiled.gated,
                 description=self.description,
                 quiet=self.frame.quiet,
@@ -309,8 +305,8 @@ class StepExecution:
 
     @property
     def continues(self) -> bool:
-        """Whether the run continues when the step fails."""
-        return self.compiled.node.fields.continue_on_fail or self.frame.caught
+        """Whether the run continues when the step fails, whatever the steps around it decide."""
+        return self.compiled.node.fields.continue_on_fail or self.frame.continues
 
     def add(
         self,

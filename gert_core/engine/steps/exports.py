@@ -34,11 +34,16 @@ def completion_data(
     if failure is not None:
         data["failure"] = failure
     if detail:
-        data["detail"] = kept = dict(detail)
-        for name, value in detail.items():
-            if isinstance(value, str) and len(value) > DETAIL_LIMIT:
-                kept[name] = _bounded(value)
+        data["detail"] = bounded_detail(detail)
     return data
+
+
+def bounded_detail(detail: Mapping[str, object]) -> dict[str, object]:
+    """Return a detail as it is recorded: of long captured texts the end."""
+    return {
+        name: _bounded(value) if isinstance(value, str) and len(value) > DETAIL_LIMIT else value
+        for name, value in detail.items()
+    }
 
 
 def _bounded(value: str) -> str:
@@ -148,4 +153,13 @@ def holder(execution: StepExecution, name: str) -> str | None:
     return f"step {owner}"
 
 
-__all__ = ["apply_state", "completion_data", "holder", "is_shortened", "keep_entry", "mask_failure", "refuse_collision"]
+__all__ = [
+    "apply_state",
+    "bounded_detail",
+    "completion_data",
+    "holder",
+    "is_shortened",
+    "keep_entry",
+    "mask_failure",
+    "refuse_collision",
+]

@@ -132,7 +132,10 @@ def run(step: DagStep, ctx: StepContext) -> Completed:
         summary += f", {len(cancelled)} not started"
     fields = {"completed": completed, "failed": failed, "cancelled": cancelled, "summary": summary}
     ctx.emit("dag_complete", fields)
-    return Completed(fields=fields)
+    if not cancelled:
+        return Completed(fields=fields)
+    ctx.show(summary)
+    return Completed(fields=fields, detail={"not started": ", ".join(cancelled)})
 
 
 __all__ = ["DagStep", "blocks", "check", "detail", "run"]
