@@ -137,52 +137,22 @@ def explain_steps(
     ``environ`` tells which secrets are there; no value of it is read.
     """
     reads: dict[str, dict[Path, tuple[Read, ...]]] = {}
-    places: dict[str, str] = {}
     for found in consider(runbook, policies, project):
         book = found.runbook
         if book.document.file not in reads:
             reads[book.document.file] = variables_read(book, registry=registry, project=project, environ=environ)
-        key = _key(found, places)
-        yield _explain(found, key, reads[book.document.file], environ, probe_effects)
-
-
-def _key(found: Considered, places: dict[str, str]) -> str:
-    """Return the key of a step without items; one of the runbook itself has its id alone.
-
-    ``places`` has the beginnings of the keys of included steps, by what they are called where their steps are governed.
-    """
-    known, node = found.explained.step_id, found.node
-    prefix = places.get(known.removesuffix(node.id))
-    key = node.id if prefix is None else f"{prefix}{_path_of(node)}"
-    for number in range(len(node.blocks), len(node.blocks) + len(node.includes)):
-        places[f"{known}/{number}/"] = f"{key}/{number}/"
-    return key
-
-
-def _path_of(node: StepNode) -> str:
-    """Return the key of a step inside its own runbook.
-
-    The number of a round is left out, as any may be meant, and that of cleanup, which its step type gives.
-    """
-    block, path = node.within, node.id
-    while block is not None and block.owner is not None:
-        owner = block.owner
-        once = block.block is None or (block.block.runs[1] == 1 and not block.cleanup)
-        path = f"{owner.id}/{owner.blocks.index(block)}/{path}" if once else f"{owner.id}/{path}"
-        block = owner.within
-    return f"@{block.name}/{path}" if block is not None and block.cleanup else path
+        yield _explain(found, reads[book.document.file], environ, probe_effects)
 
 
 def _explain(
     found: Considered,
-    key: str,
     reads: Mapping[Path, tuple[Read, ...]],
     environ: Mapping[str, str],
     probe_effects: frozenset[str],
 ) -> ExplainedStep:
     known, node, book = found.explained, found.node, found.runbook
     facts: dict[str, Any] = {
-        "step_id": key,
+        "step_id": known.step_id,
         "type": known.type,
         "file": book.document.file,
         "line": known.line,

@@ -26,7 +26,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     """One step with its contract and the decision about it; ``problem`` when the contract cannot be resolved.
 
     A step with blocks has the union of their contracts and no decision: it acts through its steps, which are governed.
-    A step of an included runbook has the beginning of its key before its id, and ``file``.
+    A step of an included runbook has the whole key of a step without items there, and ``file``.
     """
 
     step_id: str
@@ -110,7 +110,8 @@ def consider(
     contracts = Contracts(runbook)
     for node in runbook.walk():
         line, _ = runbook.document.locate(node.path)
-        known = Explained(step_id=f"{prefix}{node.id}", type=node.type.name, line=line, file=file)
+        key = f"{prefix}{_path_of(node)}" if prefix else node.id
+        known = Explained(step_id=key, type=node.type.name, line=line, file=file)
         found = Considered(explained=known, node=node, runbook=runbook, contracts=contracts)
         governed = node.type.flow in (Flow.LEAF, Flow.TERMINAL)
         try:
@@ -127,9 +128,23 @@ def consider(
         yield replace(found, explained=replace(known, contract=levels[-1]))
         for number, block in enumerate(node.includes, len(node.blocks)):
             if block.included is not None:
-                book, inside = block.included.runbook, f"{prefix}{node.id}/{number}/"
+                book, inside = block.included.runbook, f"{key}/{number}/"
                 added = added_policies(policies, included_sources(block.included, project), None)
                 yield from consider(book, added, project, prefix=inside, file=book.document.file)
+
+
+def _path_of(node: StepNode) -> str:
+    """Return the key of a step inside its own runbook.
+
+    The number of a round is left out, as any may be meant, and that of cleanup, which its step type gives.
+    """
+    block, path = node.within, node.id
+    while block is not None and block.owner is not None:
+        owner = block.owner
+        once = block.block is None or (block.block.runs[1] == 1 and not block.cleanup)
+        path = f"{owner.id}/{owner.blocks.index(block)}/{path}" if once else f"{owner.id}/{path}"
+        block = owner.within
+    return f"@{block.name}/{path}" if block is not None and block.cleanup else path
 
 
 def _matching(

@@ -95,8 +95,9 @@ def test_a_name_that_one_can_have_is_found(judged, name):
     assert f"must_not_reach {name}: expected step {name} not to be reached, but it was reached" in said
 
 
-def test_the_names_that_explain_gives_are_such(judged, gert):
-    _, out, _ = gert("explain", "m.yaml", "--json")
+@pytest.mark.parametrize("command", [["explain"], ["policy", "explain"]])
+def test_the_names_that_explain_gives_are_such(judged, gert, command):
+    _, out, _ = gert(*command, "m.yaml", "--json")
     names = [step["step_id"] for step in json.loads(out)["steps"]]
     assert {"r/0/b/0/danger", "r/0/b/0/s/0/deep", "r/0/b/0/s/0/@finally/tidy", "outer"} < set(names)
     said = judged(*names)
