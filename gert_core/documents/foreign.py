@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.documents.fields import NAME_PATTERN
+from gert_core.documents.model_hints import WRITTEN_AS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +62,7 @@ def foreign_field(
     if mine and (hint := _inside(mine, raw, kind)) is not None:
         return hint
     if mine:
-        return f"remove it: `{mine}` is there already" if mine in raw else f"write it as `{mine}`"
+        return f"remove it: `{mine}` is there already" if mine in raw else WRITTEN_AS.replace("NAME", mine)
     common = _common(name, raw)
     found = [(one.name, one.also_called[name]) for one in types if name in one.also_called and one is not kind]
     found = [(owner, field) for owner, field in found if field != owner]  # which says what the type is for, not others

@@ -12,6 +12,7 @@ from gert_core.documents.model_fields import about_field, example_of, fields_at,
 from gert_core.documents.model_hints import (
     KINDS,
     MODELS,
+    WRITTEN_AS,
     choice_hint,
     field_hint,
     map_at,
@@ -114,10 +115,20 @@ def to_diagnostics(
     ``also_called`` are words that other tools use for fields, for hints.
     """
     extra, words = tuple(extra_fields), also_called or {}
-    return [
-        _diagnostic(document, item, base=base, model=model, extra_fields=extra, words=words)
-        for item in islice(found, MAX_ERRORS)
-    ]
+    items = list(islice(found, MAX_ERRORS))
+    told = [_diagnostic(document, item, base=base, model=model, extra_fields=extra, words=words) for item in items]
+    meant = {
+        (*item.path[:-1], right)
+        for item, diagnostic in zip(items, told, strict=True)
+        if item.type == "extra_forbidden" and (right := renamed(diagnostic)) is not None
+    }
+    return [one for item, one in zip(items, told, strict=True) if item.type != "missing" or item.path not in meant]
+
+
+def renamed(diagnostic: Diagnostic) -> str | None:
+    """Return the field that an unknown one is to be written as, which is not missing then; None for other hints."""
+    found = re.fullmatch(WRITTEN_AS.replace("NAME", "([A-Za-z_]+)"), diagnostic.hint or "")
+    return found[1] if found else None
 
 
 def _locate(item: Any, raw: Any) -> _Located:
@@ -285,5 +296,6 @@ __all__ = [
     "diagnose",
     "model_errors",
     "path_text",
+    "renamed",
     "to_diagnostics",
 ]

@@ -28,6 +28,8 @@ KINDS: Final = {
 }
 """What was expected, for errors about the type of a value."""
 
+WRITTEN_AS: Final = "write it as `NAME`"
+"""The hint for a field that is called otherwise here."""
 MODELS: Final = frozenset({"model_type", "model_attributes_type"})
 """The errors about a value that should be a map with fields of its own."""
 
@@ -165,7 +167,7 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], w
     if name in known and (others := [str(one) for one in written if one != name]):
         return f"remove it: it does not go with `{others[0]}`"
     if (other := (words.get(name) or document_word(name, above)).rpartition(".")[2]) in known:
-        return f"remove it: `{other}` is there already" if other in written else f"write it as `{other}`"
+        return f"remove it: `{other}` is there already" if other in written else WRITTEN_AS.replace("NAME", other)
     if above and above[-1] == _RETRY:
         from gert_core.documents.foreign import foreign_retry  # only mistakes need it
 
@@ -219,6 +221,7 @@ __all__ = [
     "KINDS",
     "LONGEST_NAME",
     "MODELS",
+    "WRITTEN_AS",
     "choice_hint",
     "field_hint",
     "map_at",

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import PluginError
 from gert_core.api.steps import Flow
-from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, to_diagnostics
+from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, path_text, renamed, to_diagnostics
 from gert_core.documents.model_hints import suggest_field
 from gert_core.documents.runbook import StepFields
 from gert_core.documents.tree import BlockNode, StepNode
@@ -209,10 +209,9 @@ class StepReader:
             return StepFields.model_validate(common)
         except ValidationError as error:
             found = model_errors(error, common)
-        for item, diagnostic in zip(
-            found, to_diagnostics(self.document, found, base=path, model=StepFields), strict=False
-        ):
-            untyped = item.type == "missing" and item.path == ("type",)
+        type_path = path_text((*path, "type"))
+        for diagnostic in to_diagnostics(self.document, found, base=path, model=StepFields):
+            untyped = diagnostic.rule == "missing-field" and diagnostic.path == type_path
             self.diagnostics.append(replace(diagnostic, hint=self._guess(own)) if untyped else diagnostic)
         return None
 
@@ -234,15 +233,18 @@ class StepReader:
             found = model_errors(error, own)
         unknown = [item for item in found if _is_unknown(item)]
         rest = [item for item in found if not _is_unknown(item)]
-        self.diagnostics += [self._unknown_field(kind, item, path, raw) for item in unknown[:MAX_ERRORS]]
+        told = [self._unknown_field(kind, item, path, raw) for item in unknown[:MAX_ERRORS]]
+        self.diagnostics += told
+        right = {str(item.path[0]): renamed(one) for item, one in zip(unknown, told, strict=False)}
+        rest = [item for item in rest if item.type != "missing" or item.path[0] not in right.values()]
         self.diagnostics += to_diagnostics(
             self.document, rest, base=path, model=kind.model, extra_fields=_COMMON, also_called=kind.type.also_called
         )
         if rest or len(unknown) > MAX_ERRORS:
             return None
-        names = {item.path[0] for item in unknown}
-        # Checks of the whole model only run once the unknown fields are gone.
-        return self._body(kind, {key: value for key, value in own.items() if key not in names}, path, raw)
+        # Checks of the whole model only run once the unknown fields are gone, or are called what they are meant to be.
+        meant = {right.get(key, key): value for key, value in own.items()}
+        return self._body(kind, {key: value for key, value in meant.items() if key is not None}, path, raw)
 
     def _unknown_field(
         self, kind: _ImportedType, item: ModelError, path: Path, raw: Mapping[str, object]

@@ -460,17 +460,32 @@ def test_a_bound_beside_the_map_it_belongs_in_is_moved(validate):
 
 def test_an_arm_for_everything_else_is_a_condition(validate):
     text = f"{HEAD}steps:\n  - {{ id: b, type: branch, branches: [{{ default: true, steps: [] }}] }}\n{END}"
-    missing, unknown = validate(text)
-    assert missing["hint"] == "add `condition`: `{{ expression }}`, true, false or `default`"
-    assert unknown["hint"] == "write it as `condition`"
+    assert validate.only(text) == ("unknown-field", "write it as `condition`")
     assert validate(text.replace("default: true", "condition: true")) == []
 
 
 def test_a_node_has_a_name(validate):
     text = f"{HEAD}steps:\n  - {{ id: d, type: dag, nodes: [{{ id: one, steps: [] }}] }}\n{END}"
-    missing, unknown = validate(text)
-    assert (missing["hint"], unknown["hint"]) == ("add `name`: a name, unique among the nodes", "write it as `name`")
+    assert validate.only(text) == ("unknown-field", "write it as `name`")
     assert validate(text.replace("id: one", "name: one")) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "right"),
+    [
+        ("type: wait, sleep: 10ms", "sleep", "for"),
+        ("type: manual, message: look", "message", "instructions"),
+        ("type: wait, sleep: soon", "sleep", "for"),
+    ],
+)
+def test_a_field_by_another_name_is_not_missing_as_well(validate, step, name, right):
+    text = f"{HEAD}steps:\n  - {{ id: a, {step} }}\n{END}"
+    first, *more = sorted(validate(text), key=lambda one: one["rule"], reverse="unknown" not in step)
+    found = {one["rule"]: one["hint"] for one in (first, *more)}
+    assert found["unknown-field"] == f"write it as `{right}`"
+    assert not {"missing-field", "wait-shape"} & set(found)
+    left = validate(text.replace(f"{name}:", f"{right}:"))
+    assert [one["rule"] for one in left] == [rule for rule in found if rule != "unknown-field"]
 
 
 def test_a_map_where_a_list_belongs_is_put_into_one(validate):

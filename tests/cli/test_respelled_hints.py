@@ -88,7 +88,7 @@ def test_secrets_are_a_list_of_environment_variables(validate, secrets):
     head = HEAD.replace("name: b", f"name: b, secrets: {secrets}")
     hints = [one["hint"] for one in validate("", head=head)]
     expected = {
-        "[{name: TOKEN}]": ["rename `name` to `env`", "write it as `env`"],
+        "[{name: TOKEN}]": ["write it as `env`"],
         "[{name: t, env: TOKEN}]": ["remove it: `env` is there already"],
     }
     assert hints == expected.get(secrets, ["write `secrets: [{env: TOKEN}]`"])
@@ -98,10 +98,10 @@ def test_secrets_are_a_list_of_environment_variables(validate, secrets):
 @pytest.mark.parametrize(
     ("wrong", "hints", "right"),
     [
-        ('{as: x, in: "{{ .all }}"}', {"rename `in` to `over`", "write it as `over`"}, '{as: x, over: "{{ .all }}"}'),
+        ('{as: x, in: "{{ .all }}"}', {"write it as `over`"}, '{as: x, over: "{{ .all }}"}'),
         (
             '{var: x, items: "{{ .all }}"}',
-            {"rename `var` to `as`", "write it as `as`", "rename `items` to `over`", "write it as `over`"},
+            {"write it as `as`", "write it as `over`"},
             '{as: x, over: "{{ .all }}"}',
         ),
         (

@@ -21,7 +21,7 @@ def gert_step_types() -> list[StepType]:
             relaxable=True,
             also_called={
                 **dict.fromkeys(("pause", "human", "checklist"), ""),
-                "prompt": "instructions",
+                **dict.fromkeys(("prompt", "message", "text"), "instructions"),
                 "evidence": "required_evidence",
                 "choices": "required_evidence[].options",
                 "type": "required_evidence[].kind",
