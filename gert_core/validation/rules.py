@@ -93,7 +93,7 @@ _MEANING: Final = {
 
 _WARNINGS: Final = {
     "unreachable-step": "no path leads to this step",
-    "maybe-undefined": "an output is read that may be missing: its step may be skipped, or fail and the run goes on",
+    "maybe-undefined": "an output is read that may be missing: it is optional, or its step may be skipped or fail",
     "input-shadowed": "an input's name is read where a step's output has taken its place",
     "export-shadowed": "an output is promoted to a name that another step exports",
     "parallel-conflict": "concurrent blocks touch the same resource and will run one after another",
