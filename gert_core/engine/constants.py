@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import DocumentError, ErrorKind, Undecided
 from gert_core.engine.state import RUN
 from gert_core.engine.trees import require_known, walk_known
-from gert_core.template import TemplateError, UndefinedVariable, compile_value
+from gert_core.template import TemplateError, UndefinedVariable, compile_value, composed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gert_core.secrets import Masker
+
+_DEEPEST: Final = 50
+"""How many constants refer to one another at most before the first of them is known."""
 
 
 class _Constants:
@@ -49,6 +52,11 @@ class _Constants:
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
             raise DocumentError(f"constants refer to each other in a cycle: {circle}", kind=ErrorKind.CONSTANT_CYCLE)
+        if len(self._open) >= _DEEPEST:
+            first = self._open[0]
+            raise DocumentError(
+                f"constant {first} refers to others over more than {_DEEPEST} steps", kind=ErrorKind.CONSTANT_CYCLE
+            )
         self._open.append(name)
         template = compile_value(self._raw[name])
         try:
@@ -72,7 +80,13 @@ def render_constants(
     Errors name no secret.
     """
     rendering = _Constants(raw, inputs, about, masker)
-    return {name: rendering.constant(name) for name in raw}
+    values = {name: rendering.constant(name) for name in raw}
+    try:
+        return composed(values)
+    except TemplateError as error:
+        raise DocumentError(
+            f"the constants together: {error.message}", kind=ErrorKind.TEMPLATE, hint=error.hint
+        ) from None
 
 
 __all__ = ["render_constants"]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import ErrorKind, InputError, Services, UsageError
+from gert_core.api import Services, UsageError
 from gert_core.documents.limits import declared_at
 from gert_core.engine.ahead import LookAhead
 from gert_core.engine.cancel import Deadline
 from gert_core.engine.check import check
 from gert_core.engine.children_file import children_file
 from gert_core.engine.constants import render_constants
+from gert_core.engine.early_secrets import EarlySecrets
 from gert_core.engine.holding import keep_holding
 from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.known_secrets import refuse_secret
@@ -271,7 +272,7 @@ def _values(
 ) -> tuple[ResolvedInputs, Mapping[str, object], Masker]:
     """Return inputs, constants and the masker: resolved for a fresh run, as recorded for another.
 
-    Until secret inputs are known, messages are masked with the secrets of the environment. For a run that is ``denied``
+    Until all inputs are known, messages are masked with the secrets that are. For a run that is ``denied``
     before its first step nothing is asked.
     """
     resume = request.resume
@@ -279,21 +280,18 @@ def _values(
         from gert_core.engine.resume.inputs import values_as_written
 
         return values_as_written(resume.run.state, secrets)
-    try:
-        with hiding(lambda text: secrets.masker().places(text)):
-            if resume is not None:
-                from gert_core.engine.resume.inputs import recorded_values
+    early = EarlySecrets(secrets)
+    with early.hidden():
+        if resume is not None:
+            from gert_core.engine.resume.inputs import recorded_values
 
-                inputs, constants, masker = recorded_values(request, resume.run.state, runbook, secrets, plugins)
-            else:
-                inputs = _resolved(request, runbook, plugins, ask=request.mode != "dry-run" and not denied)
-                if denied:
-                    inputs = _known(inputs)
-                masker = secrets.masker(inputs.secrets, placeholders=request.mode == "replay")
-    except InputError as error:
-        if error.kind not in (ErrorKind.SECRET_TOO_SHORT, ErrorKind.SECRET_NAME):
-            error.message = secrets.masker().mask_text(error.message)
-        raise
+            inputs, constants, masker = recorded_values(request, resume.run.state, runbook, secrets, plugins)
+        else:
+            ask = request.mode != "dry-run" and not denied
+            inputs = _resolved(request, runbook, plugins, ask=ask, secrets=early.given)
+            if denied:
+                inputs = _known(inputs)
+            masker = secrets.masker(inputs.secrets, placeholders=request.mode == "replay")
     stack.enter_context(hiding(masker.places))
     if denied and len(inputs.values) < len(runbook.model.meta.inputs):
         constants = {}  # they may need what was not asked for
@@ -302,7 +300,9 @@ def _values(
     return inputs, constants, masker
 
 
-def _resolved(request: Request, runbook: Runbook, plugins: PluginServices, *, ask: bool) -> ResolvedInputs:
+def _resolved(
+    request: Request, runbook: Runbook, plugins: PluginServices, *, ask: bool, secrets: dict[str, list[object]]
+) -> ResolvedInputs:
     return resolve_inputs(
         runbook.model.meta.inputs,
         host_vars=request.host_vars,
@@ -315,6 +315,7 @@ def _resolved(request: Request, runbook: Runbook, plugins: PluginServices, *, as
         ask=ask,
         place=lambda name: declared_at(runbook, name),
         giving=request.giving,
+        secrets=secrets,
     )
 
 

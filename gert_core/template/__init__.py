@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gert_core.template.compile import Condition, Template, compile_condition, compile_value
+from gert_core.template.composed import composed
 from gert_core.template.data import (
     ListResults,
     MappingVariables,
@@ -36,6 +37,7 @@ __all__ = [
     "check_pattern",
     "compile_condition",
     "compile_value",
+    "composed",
     "equal",
     "infer",
     "matches",

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.results import Undecided
+from gert_core.template.composed import composed
 from gert_core.template.data import (
     MAX_RESULT,
     Symbol,
@@ -177,11 +178,11 @@ class Listing(Template):
 
     def render(self, variables: Variables) -> list[object]:
         """Return a new list."""
-        return [item.render(variables) for item in self.items]
+        return composed([item.render(variables) for item in self.items])
 
     def render_partial(self, variables: Variables) -> list[object]:
         """Return a new list, partly rendered."""
-        return [item.render_partial(variables) for item in self.items]
+        return composed([item.render_partial(variables) for item in self.items])
 
     def references(self) -> tuple[Reference, ...]:
         """Return the references of all items."""
@@ -198,11 +199,11 @@ class Mapped(Template):
 
     def render(self, variables: Variables) -> dict[str, object]:
         """Return a new map."""
-        return {key: value.render(variables) for key, value in self.pairs}
+        return composed({key: value.render(variables) for key, value in self.pairs})
 
     def render_partial(self, variables: Variables) -> dict[str, object]:
         """Return a new map, partly rendered."""
-        return {key: value.render_partial(variables) for key, value in self.pairs}
+        return composed({key: value.render_partial(variables) for key, value in self.pairs})
 
     def references(self) -> tuple[Reference, ...]:
         """Return the references of all values."""

@@ -80,6 +80,35 @@ def test_a_run_goes_on_behind_an_approval_step_that_was_approved(gert, environ):
     assert said.document["status"] == "completed", said.all
 
 
+def require_signatures_by_the_environment(gert) -> dict[str, str]:
+    policy = {"apiVersion": "policy/v0", "meta": {"name": "p"}, "require_signed_approvals": True, "rules": RULES}
+    (gert.root / "policy.yaml").write_text(json.dumps(policy))
+    return {"GERT_APPROVAL_VERIFY_KEY": pair(1)[1]}
+
+
+def test_a_result_does_not_stand_for_an_approval_whose_key_is_in_the_environment(gert):
+    environ = require_signatures_by_the_environment(gert)
+    waiting(gert, "gate.yaml", "olga", **environ)
+    forged(gert)
+    for given in (environ, {}):
+        said = gert("resume", "latest", **given)
+        assert said.code == 1, said.all
+        assert "stands for an approval that cannot be verified: there is none" in said.all
+    assert not (gert.root / "acted").exists()
+
+
+def test_a_run_goes_on_behind_an_approval_that_a_key_of_the_environment_verifies(gert):
+    environ = require_signatures_by_the_environment(gert)
+    ticket = waiting(gert, "gate.yaml", "olga", **environ)
+    assert approve(gert, ticket, "alice", 1).code == 0
+    second = gert("resume", "latest", "--json", **environ).document["pending"][0]["ticket_id"]
+    assert approve(gert, second, "bob", 1).code == 0
+    said = gert("resume", "latest", "--json")
+    assert (said.code, said.document["error"]["kind"]) == (1, "approval_unverified"), said.all
+    said = gert("resume", "latest", "--json", **environ)
+    assert said.document["status"] == "completed", said.all
+
+
 def test_who_started_a_run_is_also_known_by_whose_its_directory_is(gert):
     waiting(gert, "book.yaml", "alice")
 

@@ -139,3 +139,37 @@ def test_a_number_of_a_tool_that_is_not_finite_is_an_error_of_its_step(gert, typ
     assert "internal" not in said.all
     assert said.document["status"] == "failed"
     assert said.document["failure"]["step_id"] == "say", said.all
+
+
+TWO = """\
+apiVersion: kernel/v0
+meta: {name: book, inputs: {n: {type: int, LIMITrequired: true}, pw: {type: string, secret: true, FROMrequired: true}}}
+steps:
+  - {type: end, outcome: {category: resolved, code: done}}
+"""
+SECRET = "Hunter2\\Pass'word \u00a0x"
+
+
+@pytest.mark.parametrize(
+    ("limit", "source", "given"),
+    [
+        ("", "", ["--var", f"n={SECRET}", "--var", f"pw={SECRET}"]),
+        ("", "", ["--var", f"pw={SECRET}", "--var", f"n=x{SECRET}y"]),
+        ("type: string, pattern: '[a-z]+', ", "", ["--var", f"n={SECRET}", "--var", f"pw={SECRET}"]),
+        ("type: string, enum: [a, b], ", "", ["--var", f"n={SECRET}", "--var", f"pw={SECRET}"]),
+        ("type: list, ", "", ["--var", "n={" + SECRET, "--var", f"pw={SECRET}"]),
+        ("", "", ["--input", "given.yaml"]),
+        ("", "from: file/own.txt, ", ["--var", f"n={SECRET}"]),
+        ("", "", ["--var", f"n={SECRET}", "--var", f"pw={SECRET}", "--json"]),
+        ("", "", ["--var", "Hunter2Pass=1", "--var", "pw=Hunter2Pass"]),
+    ],
+)
+def test_an_error_about_an_input_shows_no_secret_that_was_given_for_another(gert, tmp_path, limit, source, given):
+    book = TWO.replace("LIMIT", limit).replace("FROM", source)
+    gert.write(book=book.replace("type: int, type", "type"), given=json.dumps({"n": SECRET, "pw": SECRET}))
+    (tmp_path / "own.txt").write_text(SECRET)
+    said = gert("exec", "book.yaml", *given)
+    assert said.code == 2, said.all
+    assert not any(part in said.all for part in ("Hunter2", "word")), said.all
+    assert "<REDACTED" in said.all
+    assert gert.runs() == []

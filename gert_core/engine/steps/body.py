@@ -13,7 +13,7 @@ from gert_core.api import ErrorKind, StepProblem
 from gert_core.documents.model_errors import model_errors, path_text
 from gert_core.kit.models import EXPR, RAW, STEPS
 from gert_core.plugin.printing import here
-from gert_core.template import Symbol, compile_value
+from gert_core.template import Symbol, compile_value, composed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,7 +185,7 @@ def _plan_map(parts: dict[str, tuple[object, _Shape]]) -> Callable[[Variables, b
         out = dict(constant)  # keeps the order of the document
         for key, plan in moving:
             out[key] = plan(variables, partial)
-        return out
+        return composed(out)
 
     return render
 
@@ -197,7 +197,7 @@ def _plan_list(raw: list[object], shape: _Shape) -> Callable[[Variables, bool], 
     parts = list(zip(raw, plans, strict=True))
 
     def render(variables: Variables, partial: bool) -> object:
-        return [value if plan is None else plan(variables, partial) for value, plan in parts]
+        return composed([value if plan is None else plan(variables, partial) for value, plan in parts])
 
     return render
 

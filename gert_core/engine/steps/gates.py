@@ -31,10 +31,10 @@ def confirm_gate(execution: StepExecution) -> None:
     """Raise ``RunError`` unless a step that succeeded was approved, as far as keys can tell.
 
     In a signed run the key of the trace has sealed the approval. In any other one the answers are checked as when they
-    were given, where policies give keys to people; without keys there is nothing to check with.
+    were given, where policies give keys to people or require signatures; without keys there is nothing to check with.
     """
     known, recorded = checked_against(execution), execution.services.recorded
-    keys = known.people.have_keys or known.people.personal_keys
+    keys = known.people.have_keys or known.people.personal_keys or execution.facts.policies.require_signed
     if recorded is None or execution.facts.mode != "real" or (known.sign is None and not keys):
         return
     reason = _fault(execution, recorded.approval(execution.key), known)
@@ -55,7 +55,7 @@ def _fault(execution: StepExecution, approval: RecordedApproval | None, known: A
         return "it was not requested for this step"
     if known.sign is not None:
         return None if known.is_sealed(approval.resolved, request) else UNSEALED
-    signed = request.require_signed or execution.facts.policies.require_signed
+    signed = request.require_signed or False
     request = replace(request, require_signed=signed, **_asked_for(execution))
     return recount(approval.responses, request, known)[1]
 
