@@ -70,7 +70,7 @@ def resolve_inputs(
     ``plugins`` the plugin that provides it. Without ``ask`` no resolver is called: what it would answer is a symbol.
     One ``InputError`` names everything that is missing or invalid. ``place`` gives file and line of a declaration,
     ``giving`` the words of the surface. Everything given for secret inputs is put into ``secrets`` as soon as it is
-    known, for whoever masks the errors.
+    known, so that the caller can mask it in errors.
     """
     giving = giving or Giving()
     secrets = {} if secrets is None else secrets

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.template.errors import TemplateError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TypeVar
 
     Value = TypeVar("Value", dict[str, object], list[object])
@@ -29,40 +30,33 @@ def composed(value: Value) -> Value:
         elif isinstance(one, (dict, list)):
             parts += 1
     if parts > 1:
-        try:
-            _measure(value, {})
-        except RecursionError:
-            raise _too_deep() from None
+        _measure(value)
     return value
 
 
-def _measure(value: object, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the size of a value as it is written, and its depth; what it shares is looked at once."""
-    if isinstance(value, str):
-        return len(value) + 3, 0
-    if not isinstance(value, (dict, list, tuple)):
-        return 2, 0
-    if (found := known.get(id(value))) is not None:
-        return found
-    size, depth = 3, 0
-    if isinstance(value, dict):
-        size += sum(map(len, value)) + 4 * len(value)
-    for one in value.values() if isinstance(value, dict) else value:
-        more, below = _measure(one, known)
-        size += more
-        depth = max(depth, below)
-    if size > MAX_COMPOSED:
-        raise TemplateError(
-            "the value is larger than 10 MiB", hint="name what is needed of it, or let a tool read it from a file"
-        )
-    if depth >= _DEEPEST:
-        raise _too_deep()
-    known[id(value)] = size, depth + 1
-    return known[id(value)]
-
-
-def _too_deep() -> TemplateError:
-    return TemplateError(f"the value is nested deeper than {_DEEPEST} levels")
+def _measure(value: object) -> None:
+    """Raise when a value is larger than the limit as it is written; what it shares is counted each time."""
+    size, stack = 0, [(value, 0)]
+    while stack:
+        item, depth = stack.pop()
+        if depth > _DEEPEST:
+            raise TemplateError(f"the value is nested deeper than {_DEEPEST} levels")
+        parts: Iterable[object] = ()
+        if isinstance(item, dict):
+            size += sum(map(len, item)) + 4 * len(item)
+            parts = item.values()
+        elif isinstance(item, (list, tuple)):
+            size += 4 * len(item)
+            parts = item
+        for one in parts:
+            if isinstance(one, str):
+                size += len(one)
+            elif isinstance(one, (dict, list, tuple)):
+                stack.append((one, depth + 1))
+        if size > MAX_COMPOSED:
+            raise TemplateError(
+                "the value is larger than 10 MiB", hint="name what is needed of it, or let a tool read it from a file"
+            )
 
 
 __all__ = ["MAX_COMPOSED", "composed"]

@@ -13,7 +13,7 @@ LAYERS = [
     {"hookspecs", "plugin"},
     {"documents", "template"},
     {"values", "contracts", "governance", "keys", "secrets", "trace", "validation"},
-    {"inputs", "approvals", "tools", "runs", "stores", "graph", "explain"},
+    {"inputs", "input_sources", "approvals", "tools", "runs", "stores", "graph", "explain"},
     {"engine"},
     {"scenarios", "host", "hosting"},
     {"cli", "__main__"},
