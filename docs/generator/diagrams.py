@@ -11,7 +11,7 @@ LAYERS: Final = (
     ("command line", ("cli",)),
     ("on top of runs", ("scenarios", "host", "hosting")),
     ("execution", ("engine",)),
-    ("of a run", ("inputs", "approvals", "tools", "runs", "stores", "graph", "explain")),
+    ("of a run", ("inputs", "input_sources", "approvals", "tools", "runs", "stores", "graph", "explain")),
     ("decisions and records", ("validation", "governance", "contracts", "secrets", "keys", "trace", "values")),
     ("reading", ("documents", "template")),
     ("plugins", ("plugin", "hookspecs")),
