@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import EventType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from gert_core.documents.parts import VisibilityModel
     from gert_core.engine.steps.execution import StepExecution
 
-Segments = tuple[str, ...]
+_SEPARATOR: Final = re.compile(r"[./]")
+_BELOW: Final = "**"
 
 
 def visible(tree: Mapping[str, object], rule: VisibilityModel | None) -> dict[str, object]:
     """Return the part of the variables that a rule allows; a match covers everything below it, deny wins."""
     if rule is None:
         return dict(tree)
-    allow = None if rule.allow is None else [_segments(glob) for glob in rule.allow]
-    return _filter(tree, (), allow=allow, deny=[_segments(glob) for glob in rule.deny])
+    allow = None if rule.allow is None else _Globs(rule.allow)
+    deny = _Globs(rule.deny)
+    return _filter(tree, allow, allow.first if allow is not None else 0, deny, deny.first)
 
 
 def trace_visibility(execution: StepExecution, rule: VisibilityModel) -> None:
@@ -31,47 +33,77 @@ def trace_visibility(execution: StepExecution, rule: VisibilityModel) -> None:
     execution.add(EventType.VISIBILITY_APPLIED, {**data, "filtered_view_hash": execution.services.digest(view)})
 
 
-def _segments(glob: str) -> Segments:
-    return tuple(part for part in re.split(r"[./]", glob) if part)
+class _Globs:
+    """Globs over paths, matched together one segment of a path at a time; ``**`` matches any number of segments.
+
+    A state is the set of places that a path may have reached in the globs, as the bits of a number: one bit for each
+    segment of a glob, set while that segment is the next one, and one behind the last, set when the glob has matched.
+    However many ``**`` there are, a step takes as long.
+    """
+
+    __slots__ = ("_any", "_ends", "_named", "_rest", "first")
+
+    def __init__(self, globs: Iterable[str]) -> None:
+        self._named: dict[str, int] = {}
+        self._any = self._rest = self._ends = 0
+        first, bit = 0, 1
+        for glob in globs:
+            first |= bit
+            before = None
+            for segment in filter(None, _SEPARATOR.split(glob)):
+                if segment == before == _BELOW:
+                    continue  # matches the same as one of them
+                if segment == _BELOW:
+                    self._rest |= bit
+                elif segment == "*":
+                    self._any |= bit
+                else:
+                    self._named[segment] = self._named.get(segment, 0) | bit
+                before = segment
+                bit <<= 1
+            self._ends |= bit
+            bit <<= 1
+        self.first = self._beyond(first)
+        """The state before any segment."""
+
+    def after(self, state: int, segment: str) -> int:
+        """Return the state behind one more segment of a path."""
+        read = state & (self._any | self._named.get(segment, 0))
+        return self._beyond((read << 1) | (state & self._rest))
+
+    def _beyond(self, state: int) -> int:
+        """Return a state with what follows each ``**``, which may match nothing; no two of them stand together."""
+        return state | ((state & self._rest) << 1)
+
+    def match(self, state: int) -> bool:
+        """Return whether a glob matches the path so far."""
+        return bool(state & self._ends)
+
+    def may_match(self, state: int) -> bool:
+        """Return whether a glob may match what is below the path so far."""
+        return bool(state & ~self._ends)
 
 
 def _filter(
-    tree: Mapping[str, object], path: Segments, *, allow: Sequence[Segments] | None, deny: Sequence[Segments]
+    tree: Mapping[str, object], allow: _Globs | None, allowed: int, deny: _Globs, denied: int
 ) -> dict[str, object]:
+    """Return the part of a tree that is allowed; without ``allow`` all of it is, but for what is denied."""
     out: dict[str, object] = {}
     for name, value in tree.items():
-        here = (*path, str(name))
-        if any(_matches(glob, here) for glob in deny):
+        no = deny.after(denied, str(name))
+        if deny.match(no):
             continue
-        covered = allow is None or any(_matches(glob, here) for glob in allow)
-        if not covered and not any(_may_match_below(glob, here) for glob in allow or ()):
+        yes = 0 if allow is None else allow.after(allowed, str(name))
+        covered = allow is None or allow.match(yes)
+        if allow is not None and not covered and not allow.may_match(yes):
             continue
         if isinstance(value, dict):
-            below = _filter(value, here, allow=None if covered else allow, deny=deny)
+            below = _filter(value, None if covered else allow, yes, deny, no)
             if covered or below:
                 out[name] = below
         elif covered:
             out[name] = value
     return out
-
-
-def _matches(glob: Segments, path: Segments) -> bool:
-    """Return whether the whole glob matches the whole path; ``**`` matches any number of segments."""
-    if not glob:
-        return not path
-    if glob[0] == "**":
-        return any(_matches(glob[1:], path[i:]) for i in range(len(path) + 1))
-    return bool(path) and glob[0] in ("*", path[0]) and _matches(glob[1:], path[1:])
-
-
-def _may_match_below(glob: Segments, path: Segments) -> bool:
-    if not path:
-        return bool(glob)
-    if not glob:
-        return False
-    if glob[0] == "**":
-        return True
-    return glob[0] in ("*", path[0]) and _may_match_below(glob[1:], path[1:])
 
 
 __all__ = ["trace_visibility", "visible"]
