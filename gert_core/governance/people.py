@@ -105,8 +105,11 @@ NO_PEOPLE: Final = People()
 
 @lru_cache(maxsize=256)  # few people are asked about again and again
 def comparable_id(person_id: str) -> str:
-    """Return the form in which ids are compared: case, character width and blanks make no difference."""
-    return " ".join(unicodedata.normalize("NFKC", person_id).casefold().split())
+    """Return the form in which ids are compared: case, spelling of a character and blanks make no difference."""
+    text = unicodedata.normalize("NFD", person_id)
+    for _ in range(2):  # as Unicode defines it: folding takes some letters apart, so that they are put together again
+        text = unicodedata.normalize("NFKC", text.casefold())
+    return " ".join(text.split())
 
 
 def is_agent(person_id: str) -> bool:
