@@ -154,3 +154,56 @@ def test_a_rejection_may_end_the_run_although_it_would_continue_after_a_failure(
     (tmp_path / "book.yaml").write_text(HEAD + ask + END)
     code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
     assert (code, "done  end (maybe)" in out + err) == (0, True), out + err
+
+
+REFUSE = "type: assert, assert: [{type: equals, value: a, expected: b}]"
+WHEN = "'{{ .s1.exit_code }}'"
+GUARD = f"when: {WHEN}"
+OTHER = "{condition: default, steps: []}"
+UNDECIDED = {
+    "step": f"{{id: no, {REFUSE}, {GUARD}}}",
+    "items": f"{{id: no, {REFUSE}, {GUARD}, for_each: {{as: i, over: [1, 2]}}}}",
+    "block": f"{{id: b, type: block, {GUARD}, steps: [{{id: no, {REFUSE}}}]}}",
+    "arm": f"{{id: b, type: branch, branches: [{{condition: {WHEN}, steps: [{{id: no, {REFUSE}}}]}}, {OTHER}]}}",
+}
+
+
+@pytest.fixture
+def rehearse(gert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/t.tool.yaml").write_text(TOOL)
+
+    def run(*steps):
+        lines = "".join(f"  - {one}\n" for one in (step("s1"), *steps))
+        (tmp_path / "book.yaml").write_text(HEAD + lines + END)
+        code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
+        return code, out + err
+
+    return run
+
+
+@pytest.mark.parametrize("kind", UNDECIDED)
+def test_what_fails_only_if_it_is_reached_does_not_end_a_dry_run(rehearse, kind):
+    code, told = rehearse(UNDECIDED[kind], step("z"))
+    assert (code, "✗ no" in told, "Possible outcome: resolved [dry-run]" in told) == (0, True, True), told
+    assert "z  tool (maybe)" in told
+
+
+def test_a_dry_run_fails_where_every_arm_does(rehearse):
+    arms = ", ".join(f"{{condition: '{when}', steps: [{{{REFUSE}}}]}}" for when in ("{{ .s1.exit_code }}", "default"))
+    code, told = rehearse(f"{{id: b, type: branch, branches: [{arms}]}}")
+    assert (code, "Run failed [dry-run]" in told) == (1, True), told
+
+
+def test_a_dry_run_that_fails_tells_the_ends_that_it_came_by(rehearse):
+    end = f"{{type: end, outcome: {{category: no_action, code: idle}}, {GUARD}}}"
+    code, told = rehearse(end, f"{{id: no, {REFUSE}}}")
+    assert code == 1, told
+    assert "Possible outcomes: no_action (idle) [dry-run]" in told
+    assert "Run failed [dry-run]" in told
+
+
+def test_what_a_step_that_may_fail_leads_to_is_explored(rehearse):
+    code, told = rehearse(f"{{id: b, type: block, steps: [{UNDECIDED['step']}], on_failure: [{step('undo')}]}}")
+    assert (code, "undo  tool (maybe)" in told) == (0, True), told

@@ -46,7 +46,7 @@ def show(
 
     ``info`` is the run as it is kept, which tells what to do about one that is not completed; ``book`` its runbook.
     """
-    if result.status is RunStatus.COMPLETED:
+    if result.status is RunStatus.COMPLETED or result.possible:  # a dry-run that fails may have come by an end
         _show_outcome(result)
     elif result.status in _WAITING:
         _show_waiting(result)

@@ -87,11 +87,13 @@ def _concluded(
 ) -> list[Signal]:
     """Return the signals of a step all of whose explored ways lead to one; none when the run may continue after it."""
     choice = execution.compiled.type.flow is Flow.ONE_OF
-    # A block that runs only sometimes decides nothing, unless the run itself must stop.
+    # A block that runs only sometimes decides nothing, and an arm that fails only if every other one does, unless the
+    # run itself must stop.
+    futile = choice and all(signal is not None and signal.rank > Rank.ENDED for _, signal in found)
     decisive = [
         signal
         for block, signal in found
-        if signal is not None and (choice or _runs_always(block) or signal.rank >= Rank.SUSPENDED)
+        if signal is not None and (signal.rank >= Rank.SUSPENDED or (futile if choice else _runs_always(block)))
     ]
     worst = [signal for signal in decisive if signal.rank > Rank.ENDED]
     if worst:

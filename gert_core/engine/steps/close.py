@@ -286,8 +286,11 @@ def _done(
         # What comes behind an approval that could not be asked for, or became void too often, was not approved.
         return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(replace(failure, status="skipped"),)))
     if status in (StepStatus.FAILED, StepStatus.ERROR) and not execution.compiled.node.fields.continue_on_fail:
-        signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
-        return Done(status=status, outputs=outputs, signal=signal)
+        if not execution.maybe:
+            signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
+            return Done(status=status, outputs=outputs, signal=signal)
+        execution.run.doubts += 1  # in dry-run the run may continue behind it: if the undecided guard skips it
+        status = StepStatus.SKIPPED
     return Done(
         status=status,
         outputs=outputs,
