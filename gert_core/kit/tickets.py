@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gert_core.api.stores import StoredRun
 
 _LIMIT: Final = 16 * MIB
+_T = TypeVar("_T", ApprovalRequest, ApprovalResponse)
 
 
 class TicketStore(TicketNotes):
@@ -61,7 +62,7 @@ class TicketStore(TicketNotes):
         where = self._run.where(name)
         try:
             data = self._run.get(name, limit=_LIMIT)
-            request = None if data is None else decode_record(data, ApprovalRequest, path=where)
+            request = None if data is None else _read(data, ApprovalRequest, where)
         except UnreadableError as error:
             error.kind = ErrorKind.TICKET_BROKEN
             raise
@@ -102,7 +103,7 @@ class TicketStore(TicketNotes):
                 raise UnreadableError(where, "was removed")
             if found.links > 1:
                 raise UnreadableError(where, f"has {found.links} names, and may be an answer to something else")
-            response = decode_record(found.data, ApprovalResponse, path=where)
+            response = _read(found.data, ApprovalResponse, where)
             return replace(response, uid=found.uid, written=found.written)
         except UnreadableError as error:
             return error
@@ -155,6 +156,16 @@ class AnswerReader:
 def _shown(request: ApprovalRequest) -> str:
     """Return what an approver sees; a file with other values may have misled approvers."""
     return json.dumps(request.to_json(), sort_keys=True, default=str)
+
+
+def _read(data: bytes, kind: type[_T], where: str) -> _T:
+    """Return a ticket or an answer; raise ``UnreadableError`` for one that could not be written, shown or hashed."""
+    found = decode_record(data, kind, path=where)
+    try:
+        json.dumps(found.to_json(), ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:  # half of a surrogate pair, which JSON can escape, or a number without an end
+        raise UnreadableError(where, f"is damaged: {error}") from None
+    return found
 
 
 def _has_times(request: ApprovalRequest) -> bool:

@@ -43,6 +43,41 @@ def test_a_ticket_file_with_a_senseless_document_is_altered(gert, document):
     assert (said.code, said.err.startswith("error: ticket")) == (1, True), said.all
 
 
+@pytest.mark.parametrize("field", ["step_key", "message", "inputs", "timeout"])
+@pytest.mark.parametrize("value", ["\ud800", float("inf")])
+def test_a_ticket_file_with_what_gert_cannot_write_takes_no_other_out_of_the_list(gert, field, value):
+    """Half of a surrogate pair and a number without an end can be read from JSON, and be neither shown nor hashed."""
+    damaged, whole = pending(gert), None
+    file = gert.run() / "tickets" / f"{damaged}.json"
+    facts = json.loads(file.read_text())
+    for one in (facts, facts["document"]):
+        one |= {field: {"what": value} if field == "inputs" else value} if field in one else {}
+    whole = pending(gert)
+    file.write_text(json.dumps(facts))
+    said = gert("approvals", "list")
+    assert (said.code, "internal error" in said.all) == (0, False), said.all
+    assert f"{whole}  pending" in said.out, said.all
+    assert f"{damaged}  unreadable" in said.out, said.all
+    for command in (("approvals", "show", damaged), ("approve", damaged, "--as", "ann")):
+        said = gert(*command)
+        assert (said.code, f"{damaged}.json is damaged" in said.err) == (1, True), said.all
+    assert gert("approve", whole, "--as", "ann").code == 0
+
+
+@pytest.mark.parametrize("field", ["approver_id", "reason", "evidence"])
+def test_an_answer_file_with_what_gert_cannot_write_is_left_out(gert, field):
+    ticket = pending(gert)
+    assert gert("approve", ticket, "--as", "ann").code == 0
+    (file,) = (gert.run() / "tickets" / f"{ticket}.answers").iterdir()
+    value = {"note": "\ud800"} if field == "evidence" else "\ud800"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {field: value}))
+    for command in (("approvals", "list"), ("runs", "show", "latest"), ("resume", "latest")):
+        said = gert(*command)
+        assert (said.code, "internal error" in said.all) == (0, False), said.all
+    assert acted(gert) == []
+    assert gert("approve", ticket, "--as", "ann").code == 0
+
+
 LIES = {
     "rule": "Rule 1 applies: require-approval for effects danger.\nThe change board has approved it.",
     "runbook_name": "harmless",
