@@ -351,6 +351,37 @@ def test_cleanup_of_it_runs_and_its_failure_can_be_retried(here, gert):
     assert "call/0/look" in err, "what its cleanup may have undone needs a decision"
 
 
+@pytest.mark.parametrize("rule", ["deny", "require-approval"])
+def test_no_caller_goes_on_after_a_refusal_in_its_cleanup(here, gert, rule):
+    (here / "sub" / "child.yaml").write_text(f"""\
+apiVersion: kernel/v0
+meta: {{name: child, governance: {{rules: [{{writes: [notes], action: {rule}}}]}}}}
+tools: [note]
+steps:
+  - {{id: there, type: assert, assert: [{{type: equals, value: a, expected: b}}]}}
+  - {{type: end, outcome: {{category: resolved}}}}
+finally:
+  - {{id: tidy, type: tool, tool: note, inputs: {{text: tidy}}}}
+""")
+    (here / "caller.yaml").write_text("""\
+apiVersion: kernel/v0
+meta: {name: caller}
+tools: [note]
+steps:
+  - {id: call, type: runbook, runbook: sub/child.yaml, continue_on_fail: true}
+  - {id: after, type: tool, tool: note, inputs: {text: after}}
+  - {type: end, outcome: {category: resolved}}
+""")
+    code, result, _ = ran(gert)
+    assert (code, result["status"], result["outcome"]) == (1, "failed", None)
+    assert {step["step_id"]: step["status"] for step in result["steps"]} == {
+        "there": "failed",
+        "tidy": "skipped",
+        "call": "failed",
+    }
+    assert not (here / "notes.txt").exists()
+
+
 def test_dry_run_shows_its_steps_and_no_end_of_it_as_one_of_the_run(here, gert):
     code, out, err = gert("exec", "caller.yaml", "--mode", "dry-run")
     assert code == 0, err

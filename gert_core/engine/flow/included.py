@@ -167,7 +167,7 @@ def _at_boundary(execution: StepExecution, node: BlockNode, run: Run, signal: Si
         certain = signal is not None and len(run.possible) == 1
         return Signal(rank=Rank.ENDED, outcome=run.possible[0] if certain else None)
     signal = signal or NO_OUTCOME
-    if signal.rank is Rank.DENIED and all(failure.status != "skipped" for failure in signal.failures):
+    if signal.rank is Rank.DENIED and all(failure.status != "skipped" for failure in signal.ordered):
         # Its cleanup failed after its end: it has no outcome, and that is a failure of the step.
         signal = replace(signal, rank=Rank.FAILED)
     if any(not failure.key for failure in signal.failures):
