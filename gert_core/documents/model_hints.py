@@ -88,7 +88,8 @@ def type_hint(kinds: list[str], value: object, *, name: str, named_by: str | Non
         if KINDS["int_type"] in kinds and word.lstrip("-").isdecimal():
             return f"write {word} without quotes"
         if kinds == [KINDS["int_type"]] and word.startswith("{{"):
-            return f"write a number, such as `{name}: 3`: no template is filled in here"
+            example = "3" if name.isdecimal() else f"{name}: 3"
+            return f"write a number, such as `{example}`: no template is filled in here"
         if KINDS["list_type"] in kinds and name == _ARGV:
             return _argv_hint(value)
         if KINDS["list_type"] in kinds and len(value) <= LONGEST_NAME:

@@ -161,6 +161,11 @@ def test_exit_codes_are_checked(gert, write, codes):
     assert [(rule, line) for rule, _, line in found] == [("wrong-type", 7)]
 
 
+def test_a_template_among_exit_codes_is_answered_with_an_item(gert, write):
+    file = write("tools/t.tool.yaml", TOOL.replace("[0, 3]", '[0, "{{ .n }}"]'))
+    assert "hint: write a number, such as `3`: no template is filled in here" in gert("validate", file)[1]
+
+
 # -- directories --------------------------------------------------------------------------------------------------
 
 WHERE = """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gert_core.validation.domain.concurrent import known_order, within_disorder
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.environment import SCOPE
+from gert_core.validation.domain.looped import OF_LOOPS
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
 
@@ -128,7 +129,7 @@ class UnresolvedReferences:
         if definers == [step] and len(path) == 1 and (hint := self._exported_as(name)):
             return _RULE, f"`{shown}` is not defined", hint
         if definers:
-            return self._known_elsewhere(name, shown, definers, step=step, around=around)
+            return self._known_elsewhere(name, path, definers, step=step, around=around)
         hint = self._exported_as(name) if len(path) == 1 else None
         hint = hint or self.ctx.report.did_you_mean(name, self.env.variable_names(), prefix=".")
         if name == "now":
@@ -139,9 +140,16 @@ class UnresolvedReferences:
         return _RULE, f"`{shown}` is not defined", hint
 
     def _known_elsewhere(
-        self, name: str, shown: str, definers: list[StepNode], *, step: StepNode | None, around: dict[Path, int]
+        self,
+        name: str,
+        path: Sequence[str],
+        definers: list[StepNode],
+        *,
+        step: StepNode | None,
+        around: dict[Path, int],
     ) -> Explanation | None:
         """Explain a name that exists elsewhere: local to a loop, set later, or set on other paths."""
+        shown = _dotted(path)
         if any(self._jumps_before(definer, around) for definer in definers):
             return None
         first = definers[0]
@@ -153,13 +161,10 @@ class UnresolvedReferences:
                 f"read the status of the loop, `.step.{common.loop.id}.status`, or of its items",
             )
         if common is not None and common.loop is not None and common.first < common.then:
-            kept = name if first.id != name else shown.rpartition(".")[2]
             return (
                 _RULE,
                 f"`{shown}` is set by `{first.id}` inside the loop `{common.loop.id}` and does not exist after it",
-                self._exported_as(kept, by=first) or f"add `export: [{kept}]` to `{first.id}` and read `.{kept}`"
-                if kept != first.id
-                else f"export the outputs of `{first.id}` that are needed and read those",
+                self._handed_on(first, path, common.loop),
             )
         if first.id == name and first is step:
             return _RULE, f"`{shown}` is used by step `{name}` itself, before it has run", _SECOND_ROUND.format(shown)
@@ -175,6 +180,26 @@ class UnresolvedReferences:
             f"`{shown}` is set by `{first.id}`, but on no path that leads here",
             f'{order or "move the step that sets it before both paths"}, or use `{shown} | default ""`',
         )
+
+    def _handed_on(self, step: StepNode, path: Sequence[str], loop: StepNode) -> str:
+        """Return how to read behind a loop what a step inside it has: exported, where it can be, else of the items."""
+        facts, source = self.facts.of(step), list(path[path[0] == "step" :])
+        if source[0] == step.id:
+            of_item = step.fields.for_each is not None and (len(source) != 2 or source[1] not in OF_LOOPS)
+            source = source[2 if of_item else 1 :]
+        if not source:
+            return f"export the outputs of `{step.id}` that are needed and read those"
+        name, whole = source[0], ".".join(source)
+        field = name in facts.fields and name not in facts.outputs
+        new = f"{step.id}_{source[-1]}" if field else name
+        if known := self._exported_as(whole if field else name, by=step):
+            return known
+        if field:
+            return f"add `export: {{{new}: {whole}}}` to `{step.id}` and read `.{new}`"
+        if facts.known and not step.blocks and name not in facts.outputs and name not in step.fields.export:
+            items = ", or read it of its items" if loop.fields.for_each is not None else ""
+            return f"use it inside the loop{items}"
+        return f"add `export: [{name}]` to `{step.id}` and read `.{name}`"
 
     def _exported_as(self, output: str, *, by: StepNode | None = None) -> str | None:
         """Return under which name an output is known here, where a step exports it under another."""
