@@ -15,6 +15,7 @@ from gert_core.approvals.signing import sign_response
 from gert_core.approvals.standing import assess_next, has_idle_signature
 from gert_core.approvals.told import told_by
 from gert_core.kit.tickets import TicketStore
+from gert_core.kit.wire import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +94,7 @@ def _response(
         approver_id=_person(identity, known).id,
         method=identity["provider"],
         timestamp=format_time(now),
-        reason=reason or None,
+        reason=as_text(reason) if reason else None,
         identity=dict(identity),
         evidence=evidence,
     )

@@ -27,6 +27,7 @@ from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
 from gert_core.kit.times import parse_time
+from gert_core.kit.wire import as_text
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import moved, refuse_moved
 from gert_core.runs.state import ABORTED
@@ -202,7 +203,7 @@ def respond(
         approver_id=approver,
         method="inbox",
         timestamp=format_time(moment),
-        reason=reason or None,
+        reason=as_text(reason) if reason else None,
         identity=identity,
         evidence=evidence,
     )

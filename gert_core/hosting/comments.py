@@ -10,6 +10,7 @@ from gert_core.approvals import inbox
 from gert_core.engine.known_secrets import refuse_actor, secrets_of
 from gert_core.engine.run import default_actor
 from gert_core.kit.tickets import TicketStore
+from gert_core.kit.wire import as_text
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def comment_on(store: RunStore, ticket_id: str, text: str, *, by: str | None, en
     entry = inbox.find(store, ticket_id)
     who = default_actor(environ) if by is None else by
     refuse_actor(entry.run, who, environ)
-    hidden = secrets_of(entry.run, environ).mask_text(text)
+    hidden = as_text(secrets_of(entry.run, environ).mask_text(text))
     comment = Comment(by=who, at=timestamp(datetime.now(UTC)), text=hidden)
     TicketStore(entry.run).comment(ticket_id, comment)
     return comment

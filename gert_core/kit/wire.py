@@ -37,6 +37,11 @@ def encode(value: object) -> str:
         raise ValueError(str(error)) from None
 
 
+def as_text(text: str) -> str:
+    """Return a text that UTF-8 can hold: what is no character, as a byte of another encoding is not, becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return the fields of an object; raise ``ValueError`` when a name occurs twice (``object_pairs_hook``)."""
     value = dict(pairs)
@@ -66,7 +71,7 @@ def _check_depth(value: object) -> None:
 
 def _whole(value: object) -> object:
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return as_text(value)
     if isinstance(value, list):
         return [_whole(item) for item in value]
     if isinstance(value, dict):
@@ -74,4 +79,4 @@ def _whole(value: object) -> object:
     return value
 
 
-__all__ = ["DEPTH", "decode", "encode", "unique"]
+__all__ = ["DEPTH", "as_text", "decode", "encode", "unique"]

@@ -112,6 +112,14 @@ def test_reject_is_one_answer_and_enough(store, capsys):
     assert "has all the answers" in capsys.readouterr().err
 
 
+def test_a_reason_or_comment_that_is_not_utf_8_is_kept_as_text(store, capsys):
+    """A shell hands over bytes of any encoding; Python has halves of surrogate pairs for them."""
+    assert main(["reject", "t-1", "--as", "bob", "--reason", "no \udce9t\udce9"]) == 0
+    assert main(["approvals", "comment", "t-1", "l'\udce9t\udce9"]) == 0
+    assert [(a.approved, a.reason) for a in answers(store)] == [(False, "no \ufffdt\ufffd")]
+    assert [one.text for one in store.comments(IDS["t-1"])] == ["l'\ufffdt\ufffd"]
+
+
 def test_json_is_one_document(store, capsys):
     assert main(["approve", "t-1", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
