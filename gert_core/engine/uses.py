@@ -76,11 +76,13 @@ class _Walk:
         """The types of steps of which nothing is to be noted unless they declare or jump: most of a long runbook."""
 
     def lists(self, *, certain: bool) -> Iterator[Use | Start]:
-        # Where failures of the runbook are handled, a step that fails for want of something is not the end of it.
-        certain = certain and not any(block.handles for block in self._runbook.lists)
+        # Where failures of the runbook are handled, a step that fails for want of something is not the end of it,
+        # unless it stands in what runs last.
+        handled = any(block.handles for block in self._runbook.lists)
         for block in self._runbook.lists:
-            at = None if block.cleanup else self._at
-            yield from self.block(block, certain=certain and not block.cleanup, at=at)
+            sure = certain and (runs_once(block) if block.cleanup else not handled)
+            at = f"{self._at}@{block.name}/" if block.cleanup and self._at is not None else self._at
+            yield from self.block(block, certain=sure, at=at)
 
     def _included(self, step: StepNode, *, certain: bool, at: str | None) -> Iterator[Use | Start]:
         for number, node in enumerate(step.includes, len(step.blocks)):
@@ -139,10 +141,12 @@ class _Walk:
                 once = at is not None and fields.for_each is None
                 yield from self._included(step, certain=own, at=f"{at}{step.id}/" if once else None)
             if step.blocks:
-                together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(runs_once, step.blocks))
+                together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER)
+                handled = not all(map(runs_once, step.blocks))
                 for number, inner in enumerate(step.blocks):
-                    inside = f"{at}{step.id}/{number}/" if together and at is not None else None
-                    yield from self.block(inner, certain=together, at=inside)
+                    sure = together and (runs_once(inner) if inner.cleanup else not handled)
+                    inside = f"{at}{step.id}/{number}/" if sure and at is not None else None
+                    yield from self.block(inner, certain=sure, at=inside)
             if not self._changed:
                 self._changed = _may_change(contract or self._contracts.of(step))
                 if not self._changed and use is None and _is_inert(step):

@@ -129,6 +129,13 @@ def test_a_run_that_only_has_cleanup_left_is_not_refused(shell):
     assert log(shell) == ["fail", "look", "look"]
 
 
+def test_cleanup_that_is_over_is_not_looked_at_again(shell):
+    book(shell, LOOK, more=f"finally: [{ASK}, {LOOK.replace('id: look', 'id: tidy')}]\n")
+    shell.json("exec", "book.yaml", ASK_TOKEN="long-enough")
+    cut(shell, "@finally/tidy")
+    assert shell.json("resume", "latest")["status"] == "completed"
+
+
 def test_an_abort_needs_nothing_of_the_steps_that_it_leaves_out(shell):
     book(shell, LOOK, ASK)
     shell.json("exec", "book.yaml", ASK_TOKEN="long-enough")

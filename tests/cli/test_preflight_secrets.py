@@ -142,3 +142,14 @@ def test_tools_of_included_runbooks_are_looked_at_with_the_secrets_of_their_runb
     message = "step call/0/look: the runbook requires secret `CHILD_TOKEN`, which is not set"
     assert refused(shell) == [("secret_missing", message)]
     assert shell.json("exec", "book.yaml", CHILD_TOKEN="long-enough")["status"] == "completed"
+
+
+@pytest.mark.parametrize("handling", ["", f"on_failure: [{LOOK.replace('id: look', 'id: mend')}]"])
+def test_what_runs_last_certainly_runs(shell, handling):
+    book(shell, LOOK)
+    path = shell.root / "book.yaml"
+    path.write_text(f"{path.read_text()}{handling}\nfinally: [{ASK}]\n")
+    assert refused(shell) == [SECRET]
+    inside = f"steps: [{LOOK}], finally: [{ASK}]{handling and f', {handling}'}"
+    book(shell, f"{{ id: work, type: block, {inside} }}")
+    assert refused(shell) == [SECRET]
