@@ -118,7 +118,12 @@ def command_of(request: ApprovalRequest) -> str:
     told = ", ".join(
         f"{name} = {' '.join(value_lines(value))}" for name, value in (started.get("config") or {}).items()
     )
-    return f"{_command_of(request, started)} with {told}" if told else _command_of(request, started)
+    command = _command_of(request, started)
+    if started.get("argv") and started.get("method"):  # a server, which may be at an address instead
+        called = f"calls {' '.join(value_lines(started['method']))}"
+        connect = started.get("connect")
+        command = f"{called} at {connect}; its command line is {command}" if connect else f"{command}, {called}"
+    return f"{command} with {told}" if told else command
 
 
 def _command_of(request: ApprovalRequest, started: Mapping[str, Any]) -> str:

@@ -30,6 +30,28 @@ def test_an_approver_is_shown_which_tool_of_a_server_is_called(gert, argv):
     assert first.endswith(" with mcp_tool = delete_one")
 
 
+@pytest.mark.parametrize("transport", ["jsonrpc", "mcp"])
+def test_an_approver_is_shown_what_is_called_of_a_server_that_is_started_with_arguments(gert, transport):
+    """Two actions may start it in the same way and call something else."""
+    called = "method: delete_all, " if transport == "jsonrpc" else ""
+    tool = SERVED.replace('ARGV config: {mcp_tool: "delete_{{ .what }}"}', f"{called}argv: [act, --serve]")
+    gert.write(tool_act=tool.replace("transport: mcp", f"transport: {transport}"))
+    shown = gert("approvals", "show", pending(gert)).out.splitlines()
+    name = "delete_all" if called else "get_time"
+    assert shown[1] == shown[-1] == f"| command    ./act --serve, calls {name}"
+    assert f"| method     {name}" in shown
+
+
+def test_an_approver_is_shown_the_address_of_a_server_that_seems_to_be_a_command(gert):
+    """The arguments are not used where a tool has an address."""
+    tool = SERVED.replace('ARGV config: {mcp_tool: "delete_{{ .what }}"}', "argv: [ls, /tmp]")
+    gert.write(tool_act=tool.replace("binary: ./act", "connect: 'http://127.0.0.1:9/mcp'"))
+    shown = gert("approvals", "show", pending(gert), COLUMNS="200").out.splitlines()
+    assert shown[1] == shown[-1]
+    assert shown[1].startswith("| command    calls get_time at http://127.0.0.1:9/mcp; its command line is ls /tmp")
+    assert "| connect    http://127.0.0.1:9/mcp" in shown
+
+
 @pytest.mark.parametrize("given", ["get_time", "a: b", "\u202e"])
 def test_an_approver_is_shown_all_lines_of_what_a_transport_is_told(gert, given):
     """The first line may be harmless, and what is done stand in another one."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from gert_core.approvals.binding import DOCUMENTS, MESSAGE, SHOWN, VERSION, as_older, request_of
+from gert_core.engine.modes.peers import find_transport
 from gert_core.engine.steps.called_tools import TOOLS, callable_tools, program_of
 from gert_core.secrets.own import REQUEST
 from gert_core.tools import REPLAYED, preview, render_action
@@ -17,7 +18,8 @@ from gert_core.trace.events import timestamp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ApprovalRequest
+    from gert_core.api import Action, ApprovalRequest
+    from gert_core.documents.tree import ToolNode
     from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
 
@@ -160,11 +162,19 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
         "env": {**{name: f"secret {name}" for name, there in secrets.items() if there}, **action.env},
         "cwd": _directory(execution, tool.cwd),
     }
-    if not argv:
+    if not argv or _called_by_name(execution, tool, action):
         command |= {"connect": tool.tool.meta.connect, "method": action.method or action.name}
     if action.config:
         command["config"] = dict(action.config)
     return command
+
+
+def _called_by_name(execution: StepExecution, tool: ToolNode, action: Action) -> bool:
+    """Return whether something is called by its name, so that the command line does not tell what is done."""
+    if execution.facts.mode == "replay":  # whatever plugins this machine has
+        return action.method is not None
+    transport = find_transport(execution.facts.registry, tool.tool.meta.transport)
+    return transport is not None and "argv" not in transport.requires
 
 
 def _directory(execution: StepExecution, cwd: str | None = None) -> str | None:
