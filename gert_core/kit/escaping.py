@@ -14,6 +14,8 @@ _INVISIBLE: Final = frozenset(
 """Characters that Python takes for printable although nothing is seen of them: fillers, blanks, joiners, selectors,
 and the mark of an object that is not there."""
 _PICTURES: Final = "\U0001f000"
+_WIDER: Final = re.compile("[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d356\U0001d360-\U0001d376]")
+"""Trigrams, hexagrams and counting rods: two columns wide since Unicode 16, which not every Python knows."""
 _COMMAND: Final = re.compile(r"^([ \t]*):(?=:)|##(?=\[)", re.MULTILINE)
 
 
@@ -77,7 +79,8 @@ def _cells(char: str) -> int:
         return 1
     from unicodedata import east_asian_width
 
-    return 2 if char >= _PICTURES or east_asian_width(char) in "WFA" else 1
+    wide = char >= _PICTURES or east_asian_width(char) in "WFA" or _WIDER.match(char) is not None
+    return 2 if wide else 1
 
 
 def _escaped(char: str) -> str:
