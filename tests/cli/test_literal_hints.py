@@ -570,3 +570,11 @@ def test_cleanup_of_a_runbook_in_words_of_other_tools_gets_its_own(validate, wor
     text = f"{HEAD}steps:\n  - {{ id: v, type: wait, for: 1s }}\n{END}{word}:\n  - {{ id: w, type: wait, for: 1s }}\n"
     assert validate.only(text) == ("unknown-field", f"write it as `{field}`")
     assert validate(text.replace(word, field)) == []
+
+
+def test_the_member_of_an_item_that_a_hint_names_is_there(validate):
+    text = f"{HEAD}tools: [echo]\nsteps:\n  - {{ id: a, type: wait, for: 1s, for_each: {{ over: [1], as: i }} }}\n"
+    text += f'  - {{ id: z, type: tool, tool: echo, inputs: {{ n: "{{{{ .a.rounds }}}}" }} }}\n{END}'
+    rule, hint = validate.only(text)
+    assert (rule, "index .a 0 'rounds'" in hint) == ("unresolved-variable", True)
+    assert validate(text.replace("{ .a.rounds }", "{ index .a 0 'rounds' }")) == []

@@ -57,7 +57,7 @@ class UnresolvedReferences:
     def _member(self, path: Sequence[str], miss: MissingMember) -> Explanation:
         shape, parent = miss.shape, _dotted(path[: miss.depth])
         if shape.origin:
-            inside = shape.item.fields if shape.item is not None and shape.item.fields else {}
+            inside = {**(shape.item.fields or {}), **shape.item.beside} if shape.item is not None else {}
             member = miss.segment if miss.segment in inside else (next(iter(inside), "output"))
             return (
                 _RULE,
