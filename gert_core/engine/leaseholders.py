@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, RunError
+from gert_core.api.store_records import LEASE_TTL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,18 +80,27 @@ def wait_for_lease(run: StoredRun, *, stop: Stop, warn: Callable[[str], None]) -
     """Wait until the lease of a process of this machine that is gone is over; return whether it was waited for.
 
     It is not taken away before: a process of another container can have the same number. One that is renewed
-    meanwhile is that of such a process, and is left alone. Raise ``RunError`` when the wait is cancelled.
+    meanwhile is that of such a process, and is left alone. One that ends later than any lease, because a clock was put
+    back or its row was changed, is given back when it was not renewed in the time of a lease. Raise ``RunError`` when
+    the wait is cancelled.
     """
     first = run.holder()
     if first is None or not is_gone(first):
         return False
-    warn(f"waiting for the lease of {told(first)}, whose process is gone: it ends {until(first)}")
+    over = time.monotonic() + LEASE_TTL
+    ends = f"it ends {until(first)}"
+    if (first.remaining or 0.0) > LEASE_TTL:
+        why = f"because no lease lasts until {first.expires_at}"
+        ends = f"it is given up in {math.ceil(LEASE_TTL)} s unless it is renewed, {why}"
+    warn(f"waiting for the lease of {told(first)}, whose process is gone: {ends}")
     held: Lease | None = first
     while held is not None and (held.worker_id, held.expires_at) == (first.worker_id, first.expires_at):
         if stop.wait(min(_LOOK, held.remaining or 0.0) + 0.01):
             raise RunError(f"cancelled; run {run.run_id} is held by {told(first)}", kind=ErrorKind.CANCELLED)
         held = None
         with suppress(OSError):  # a store that is away is asked by what comes next
+            if time.monotonic() > over:
+                run.release(first)
             held = run.holder()
     return True
 

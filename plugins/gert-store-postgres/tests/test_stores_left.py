@@ -50,6 +50,40 @@ def test_store_lease_expiry_is_told_and_waited_for(stores):
     each(stores, work, DATABASES)
 
 
+SHORT = {"gert_core.engine.leaseholders:LEASE_TTL": 2.0}
+
+
+def test_store_lease_that_ends_later_than_any_is_given_up_when_nobody_renews_it(stores):
+    """The clock was ahead when the process was killed, and was put back; or somebody changed the row."""
+
+    def work(shell):
+        run, pid = left(shell)
+        end(shell, pid)
+        change(shell, f"UPDATE gert_leases SET expires = {time.time() + 10**8}")
+        said = shell.server("resume", run, environ=shell.environ, cwd=shell.root, patch=SHORT)
+        assert re.search(r"process is gone: it is given up in 2 s unless it is renewed, because no lease", said.err)
+        assert (said.code, "resolved" in said.out) == (0, True), said.err
+        assert shell.json("runs", "status", run)["status"] == "completed"
+
+    each(stores, work, DATABASES)
+
+
+def test_store_lease_that_is_renewed_while_it_is_waited_for_is_left_alone(stores):
+    """A process of another container can have the number of one that is gone here."""
+
+    def work(shell):
+        run, pid = left(shell)
+        end(shell, pid)
+        change(shell, f"UPDATE gert_leases SET expires = {time.time() + 10**8}")
+        process = shell.start("resume", run)
+        assert "waiting for the lease" in process.stderr.readline()
+        change(shell, f"UPDATE gert_leases SET expires = {time.time() + 50}")
+        _, said = process.communicate(timeout=30)
+        assert (process.returncode, f"run {run} is held by worker" in said) == (1, True), said
+
+    each(stores, work, DATABASES)
+
+
 def test_store_lease_refuse_names_a_worker_of_another_host_and_when_its_lease_ends(stores):
     def work(shell):
         run, pid = left(shell)
