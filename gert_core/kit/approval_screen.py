@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from gert_core.kit.display import readable_key, readable_time, value_lines
-from gert_core.kit.escaping import cut, escape, wrap
+from gert_core.kit.escaping import cut, escape, spell_out, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +50,7 @@ def describe(
     """
     frame = _Frame(columns)
     command = command_of(request)
-    yield cut(f"{title}: step {name_of(request)} of {escape(request.runbook_name)}", columns)
+    yield cut(_shown(f"{title}: step {readable_key(request.step_key)} of {request.runbook_name}"), columns)
     yield from frame.rows("command", command)
     started: Mapping[str, Any] = request.document.get("command") or {}
     for name in _SHOWN:
@@ -145,6 +146,11 @@ def _pairs(frame: _Frame, label: str, values: Mapping[str, Any]) -> Iterator[str
             label = "" if label == "inputs" else label
 
 
+def _shown(text: str) -> str:
+    """Return text as the terminal can show it; what its encoding does not have would all be one question mark."""
+    return spell_out(escape(text), getattr(sys.stderr, "encoding", None) or "utf-8")
+
+
 class _Frame:
     """The gutter and the column of labels, with what is to the right of them wrapped.
 
@@ -162,7 +168,7 @@ class _Frame:
         parts = self._wrapped([f"{lead} {lines[0]}".lstrip(), *lines[1:]])
         if lead and len(parts) > 1:
             bar = len("| ")
-            inner = [part for line in lines for part in wrap(escape(line), max(self._width - bar, 1))]
+            inner = [part for line in lines for part in wrap(_shown(line), max(self._width - bar, 1))]
             parts = [*self._wrapped([lead]), *(f"| {part}" for part in inner)]
         yield from self._labelled(label, parts[:LINES])
         if len(parts) > LINES:
@@ -181,7 +187,7 @@ class _Frame:
             yield f"{_GUTTER}{_INDENT}{part}".rstrip(" ")
 
     def _wrapped(self, lines: list[str]) -> list[str]:
-        return [part for line in lines for part in wrap(escape(line), self._width)]
+        return [part for line in lines for part in wrap(_shown(line), self._width)]
 
 
 __all__ = ["GRAVE", "LINES", "NARROWEST", "approving_word", "command_of", "describe", "name_of", "width"]

@@ -32,6 +32,11 @@ def escape(text: str, *, keep: str = "") -> str:
     return text if is_visible(text) else "".join(c if is_visible(c) or c in keep else _escaped(c) for c in text)
 
 
+def spell_out(text: str, encoding: str) -> str:
+    """Spell out characters that an encoding does not have, as ``escape`` does with those that cannot be seen."""
+    return text if text.isascii() else "".join(c if _has(encoding, c) else _escaped(c) for c in text)
+
+
 def without_commands(text: str) -> str:
     """Spell out what GitHub, where it runs the command, takes for a command: two colons first, or `##[` anywhere."""
     if ("::" not in text and "##[" not in text) or os.environ.get("GITHUB_ACTIONS") != "true":
@@ -83,9 +88,17 @@ def _cells(char: str) -> int:
     return 2 if wide else 1
 
 
+def _has(encoding: str, char: str) -> bool:
+    try:
+        char.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _escaped(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-__all__ = ["cells", "cut", "escape", "is_visible", "without_commands", "wrap"]
+__all__ = ["cells", "cut", "escape", "is_visible", "spell_out", "without_commands", "wrap"]

@@ -210,6 +210,19 @@ def wcwidth(text: str) -> int:
     return sum(2 if char in UNICODE_16 or unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
+def test_what_the_encoding_of_the_terminal_does_not_have_is_spelled_out(gert):
+    """Otherwise all of it is one question mark, and marks of gert in a value are others."""
+    note = "\u6f22" * 40 + "\u2192\u00f6"
+    with Terminal(gert, "exec", "book.yaml", "--var", f"note={note}", PYTHONIOENCODING="ascii") as terminal:
+        terminal.until("Approve act? ")
+        lines = terminal.lines
+        terminal.type("n\n").end()
+    request = lines[lines.index("Approval needed: step act of prompt") + 1 : -1]
+    assert all(f"{line} ".startswith("| ") and len(line) <= 80 for line in request)
+    command = "".join(line[13:] for line in request[: next(n for n, line in enumerate(request) if "program" in line)])
+    assert command == r"touch acted '" + r"\u6f22" * 40 + r"\u2192\u00f6'"
+
+
 @pytest.mark.parametrize("columns", [21, 16, 12, 8])
 def test_no_value_begins_a_line_of_a_narrow_terminal(gert, columns):
     """Where it is too narrow for values beside their labels they stand below them, behind the gutter all the same."""
