@@ -155,7 +155,7 @@ class Run:
 
     __slots__ = (
         *("_documents", "abort", "decisions", "doubts", "facts", "faults", "outputs", "possible", "ready", "services"),
-        "top",
+        *("refusals", "top"),
     )
 
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
@@ -177,6 +177,8 @@ class Run:
         """The exceptions that plugins raised."""
         self.doubts = 0
         """In dry-run and probe: how many steps so far had a result that is known only in a real run."""
+        self.refusals: list[int] = []
+        """Which of these, counted from 1, a denial or a rejection may be: after it no step around it continues."""
         self.ready = False
         """Whether everything that branches need is imported."""
         self.possible: list[Outcome] = []

@@ -146,14 +146,41 @@ def test_how_often_a_step_is_attempted_is_not_known(gert, tmp_path, monkeypatch,
     assert (code, "n: {{ .s1.attempts }} {{ .s1.retry_count }}" in out) == (0, True), out + err
 
 
-def test_a_rejection_may_end_the_run_although_it_would_continue_after_a_failure(gert, tmp_path, monkeypatch):
+ASK = "{id: ask, type: approval, message: May it?}"
+ACT = step("ask")
+AROUND = {
+    "alone": "{}",
+    "block": "{{id: b, type: block, steps: [{}]}}",
+    "dag": "{{id: b, type: dag, nodes: [{{name: n, steps: [{}]}}]}}",
+    "loop": "{{id: b, type: block, for_each: {{as: i, over: [1, 2]}}, steps: [{{id: c, type: block, steps: [{}]}}]}}",
+    "runbook": "{{id: b, type: runbook, runbook: inner.yaml}}",
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize(
+    ("refused", "rule"), [(ASK, ""), (ACT, "deny"), (ACT, "require-approval")], ids=["gate", "denied", "asked"]
+)
+def test_a_refusal_may_end_the_run_although_it_would_continue_after_a_failure(
+    gert, tmp_path, monkeypatch, refused, rule, around
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools/t.tool.yaml").write_text(TOOL)
-    ask = "  - {id: ask, type: approval, message: May it?, continue_on_fail: true}\n"
-    (tmp_path / "book.yaml").write_text(HEAD + ask + END)
+    head = HEAD
+    if rule:
+        head = HEAD.replace(
+            "{name: book}", f"{{name: book, governance: {{rules: [{{writes: [host], action: {rule}}}]}}}}"
+        )
+    (tmp_path / "inner.yaml").write_text(f"{HEAD}  - {refused}\n{END}")
+    outer = AROUND[around].format(refused)
+    (tmp_path / "book.yaml").write_text(
+        f"{head}  - {outer[:-1]}, continue_on_fail: true}}\n{END}on_failure: [{{id: tell, type: wait, for: 1s}}]\n"
+    )
     code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
-    assert (code, "done  end (maybe)" in out + err) == (0, True), out + err
+    assert code == 0, err
+    assert "done  end (maybe)" in out + err
+    assert "tell  wait (maybe)" in out + err
 
 
 REFUSE = "type: assert, assert: [{type: equals, value: a, expected: b}]"

@@ -36,7 +36,7 @@ class IncludedRun(Run):
     def __init__(self, facts: RunFacts, services: RunServices, around: Run) -> None:
         super().__init__(facts, services)
         self.top = around.top
-        self.doubts = around.doubts
+        self.doubts, self.refusals = around.doubts, around.refusals
 
     def reach(self, outcome: Outcome) -> None:
         """Take note of an end, which is none of the run."""

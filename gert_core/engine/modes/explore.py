@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from gert_core.api import Completed, Flow, Undecided
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
     """Return the outputs a step would have, each a symbol named after itself."""
-    compiled = execution.compiled
-    execution.run.doubts += 1
+    compiled, run, decision = execution.compiled, execution.run, execution.decision
+    run.doubts += 1
+    if decision is not None and (decision.denied or decision.needs_approval):
+        run.refusals.append(run.doubts)
     names = execution.facts.compiled.contracts.outputs(compiled.node)
     return Completed(
         outputs=_named_symbols(compiled.id, names), fields=_symbolic_fields(execution), detail={"symbolic": reason}
@@ -41,8 +44,10 @@ def weigh(execution: StepExecution) -> None:
         execution.uncertain = True
     if compiled.node.fields.continue_on_fail and run.doubts > execution.doubts:
         execution.uncertain = True
-        if execution.gate is None:  # whatever failed, it is this step's own result; a rejection ends the run
-            run.doubts = execution.doubts
+        # Whatever failed, it is this step's own result; a denial or a rejection ends the run.
+        before = bisect_right(run.refusals, execution.doubts)
+        run.doubts = execution.doubts + len(run.refusals) - before
+        run.refusals[before:] = range(execution.doubts + 1, run.doubts + 1)
     if execution.uncertain and not compiled.leaf:
         forget_steps(execution.layer, compiled.node.blocks)
 
