@@ -38,7 +38,7 @@ def encode(value: object) -> str:
 
 
 def as_text(text: str) -> str:
-    """Return a text that UTF-8 can hold: what is no character, as a byte of another encoding is not, becomes U+FFFD."""
+    """Return text that UTF-8 can hold: what is not a character, such as a byte of another encoding, becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
