@@ -101,6 +101,16 @@ def test_templates_see_the_outputs_of_the_step_and_the_item(gert_in):
     }
 
 
+@pytest.mark.parametrize("loop", ["", ", for_each: { as: n, over: [1] }"])
+def test_templates_see_how_the_step_came_out(gert_in, loop):
+    known = "{{ .a.status }} {{ .step.a.status }} {{ .a.exit_code }}"
+    counted = "" if loop else " {{ .a.attempts }} {{ .step.a.attempts }} {{ .a.retry_count }}"
+    value = f"artifacts: {{ how: {{ value: '{known}{counted}' }}, all: {{ value: '{{{{ .a.out }}}}{{{{ out }}}}' }} }}"
+    run = gert_in(f"  - {{ id: a, type: tool, tool: sh, inputs: {{ do: printf w }}, {value}{loop} }}\n")
+    assert [one["value"] for one in run.kept.values()] == ["success success 0" + ("" if loop else " 1 1 0"), "ww"]
+    assert "missing_artifact" not in run.err
+
+
 def test_only_a_step_that_succeeded_keeps_something(gert_in):
     run = gert_in(
         "  - { id: a, type: tool, tool: sh, continue_on_fail: true, inputs: { do: 'touch f; exit 1' }, artifacts: [f] }\n"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, EventType, RunError, StoreError
+from gert_core.api import ErrorKind, EventType, RunError, StepStatus, StoreError
 from gert_core.documents.parts import ArtifactFile
 from gert_core.engine.again import SecretNeeded
+from gert_core.engine.steps.exports import set_entry
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
 from gert_core.engine.steps.summaries import LIMIT, apart, keep_checkpoint, recorded_types, summary_data, types_since
@@ -89,12 +90,14 @@ def _keep(
     execution: StepExecution, outputs: Mapping[str, object], fields: Mapping[str, object], known: set[object]
 ) -> None:
     """Keep everything whose summary is not ``known``."""
-    services, step_id, names = execution.services, execution.compiled.id, set[str]()
+    services, names = execution.services, set[str]()
     if execution.compiled.checkpoint is not None:
         keep_checkpoint(execution, execution.compiled.checkpoint, known)
     if execution.collected or not execution.compiled.artifacts:
         return
-    view = View(execution.layer, {step_id: {**fields, **outputs}, **outputs})
+    if execution.item is not None:  # which the loop collects; the layer is the item's own
+        set_entry(execution, StepStatus.SUCCESS, outputs, fields)
+    view = View(execution.layer, outputs)
     lost: list[tuple[str, str, str]] = []
     for artifact in execution.compiled.artifacts:
         if artifact.file and not services.backend.acts:

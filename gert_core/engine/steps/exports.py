@@ -102,10 +102,7 @@ def apply_state(
         exported = {name: value for name, value in found if value is not MISSING}
     for name in exported:
         refuse_collision(execution, name)
-    hidden = {name: fields[name] for name in compiled.hidden if name in fields} if compiled.hidden else {}
-    layer.set_step(compiled.id, {**fields, **outputs}, execution.status(status), **hidden)
-    if execution.attempt > 1 or compiled.retry is not None:
-        keep_attempts(execution)
+    set_entry(execution, status, outputs, fields)
     if execution.scope is not None:
         layer.write_scope(execution.scope, outputs)
     else:
@@ -113,6 +110,17 @@ def apply_state(
     for name, value in exported.items():
         layer.export(compiled.id, name, value)
     return list(exported)
+
+
+def set_entry(
+    execution: StepExecution, status: StepStatus, outputs: Mapping[str, object], fields: Mapping[str, object]
+) -> None:
+    """Store what is read at the step's id: its outputs, and what else is known about it."""
+    compiled = execution.compiled
+    hidden = {name: fields[name] for name in compiled.hidden if name in fields} if compiled.hidden else {}
+    execution.layer.set_step(compiled.id, {**fields, **outputs}, execution.status(status), **hidden)
+    if execution.attempt > 1 or compiled.retry is not None:
+        keep_attempts(execution)
 
 
 def _exported(values: Mapping[str, object], name: str, path: tuple[str, ...]) -> object:
@@ -162,4 +170,5 @@ __all__ = [
     "keep_entry",
     "mask_failure",
     "refuse_collision",
+    "set_entry",
 ]
