@@ -483,3 +483,67 @@ def test_an_output_that_is_not_required_and_asked_for_is_fine(lab, steps, readin
 def test_a_test_of_its_step_does_not_tell_that_an_output_is_there(lab):
     (found,) = optional(lab, READ % "" + use("{{ .a.k }}", WHEN % 'eq .a.status "success"'))
     assert found.hint == 'write `(.a.k | default "")`'
+
+
+SOME_PATHS = {
+    "arm": "- { id: one, type: branch, branches: [ { condition: '{{ .on }}', steps: [ LOOP ] }, "
+    "{ condition: default, steps: [] } ] }\n",
+    "handled": "- { id: one, type: block, steps: [ LOOP ], on_failure: [ { id: h, type: tool, tool: lab, scope: h } ] }\n",
+    "handler": "- { id: one, type: block, steps: [ { id: a, type: tool, tool: lab } ], on_failure: [ LOOP ] }\n",
+}
+
+
+@pytest.mark.parametrize("place", SOME_PATHS)
+def test_items_of_a_loop_that_stands_on_some_paths_may_be_missing(lab, place):
+    steps = SOME_PATHS[place].replace("LOOP", (LOOP % "").strip("- \n"))
+    (found,) = warnings(lab, steps + use("{{ .l.0.value }}"))
+    assert found.message.endswith("step `l` runs on only some paths")
+    assert warnings(lab, steps + use("{{ .l.0.value }}", WHEN % 'eq .l.0.status "success"')) == []
+    assert warnings(lab, steps + use("{{ .l.0.value }}", WHEN % 'eq .step.l.status "success"')) == []
+
+
+NAMED = (
+    "- { id: a, type: tool, tool: lab }\n"
+    "- { id: l, type: block, for_each: { as: n, over: [1] }, steps: [ { id: b, type: tool, tool: lab%s } ] }\n"
+)
+
+
+def test_a_name_from_outside_a_loop_is_no_part_of_its_items(lab):
+    reading = use("{{ .l.0.value }}")
+    (found,) = warnings(lab, NAMED % ", when: '{{ .on }}'" + reading)
+    assert found.message == "`.l.0.value` may be undefined: step `b` may be skipped"
+    assert warnings(lab, NAMED % "" + reading) == []
+
+
+def test_what_any_arm_in_an_item_sets_is_part_of_it(lab):
+    arms = ", ".join(
+        f"{{ condition: {asked}, steps: [ {{ id: {name}, type: tool, tool: lab }} ] }}"
+        for asked, name in (("'{{ .on }}'", "b"), ("default", "c"))
+    )
+    loop = f"- {{ id: l, type: block, for_each: {{ as: n, over: [1] }}, steps: [ {{ id: x, type: branch, branches: [ {arms} ] }} ] }}\n"
+    assert warnings(lab, "- { id: a, type: tool, tool: lab }\n" + loop + use("{{ .l.0.value }}")) == []
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_name_that_an_earlier_round_has_set_is_missing_in_the_first(lab, own):
+    first = ", inputs: { value: '{{ .value }}' }"
+    later = "" if own else ", { id: b, type: tool, tool: lab }"
+    loop = f"- {{ id: r, type: repeat, repeat: {{ max: 2 }}, steps: [ {{ id: a, type: tool, tool: lab{first} }}{later} ] }}\n"
+    assert [one.message.partition(":")[0] for one in warnings(lab, loop)] == ["`.value` may be undefined"]
+    assert warnings(lab, "- { id: z, type: tool, tool: lab }\n" + loop) == []
+
+
+@pytest.mark.parametrize("read", [".l.value", ".step.l.value", ".value"])
+@pytest.mark.parametrize(
+    ("more", "word"), [(", when: '{{ .on }}'", "skipped"), (", continue_on_fail: true", "error"), ("", None)]
+)
+def test_until_of_a_loop_sees_an_item_that_may_lack_its_outputs(lab, read, more, word):
+    loop = LOOP.replace("[1]", "[1, 2], until: '{{ UNTIL }}'") % more
+    found = warnings(lab, loop.replace("UNTIL", f"eq {read} 1"))
+    assert len(found) == (word is not None)
+    for one in found:
+        assert one.hint.endswith("or read it only where `.l.status` is `success`")
+    assert warnings(lab, loop.replace("UNTIL", f'and (eq .l.status "success") (eq {read} 1)')) == []
+    if word is not None:
+        assert warnings(lab, loop.replace("UNTIL", f'and (ne .l.status "{word}") (eq {read} 1)')) == []
+    assert warnings(lab, loop.replace("UNTIL", f"eq ({read} | default 0) 1")) == []

@@ -98,11 +98,11 @@ def is_certain(entry: Entry, flow: FlowMap, around: dict[tree.Path, int]) -> boo
     """Return whether a variable has a value on every path to the step with these ancestors."""
     steps = list(entry.steps())
     if not flow.jumps or not steps:
-        return entry.holds
+        return bool(entry.holds)
     for step in steps:
         common = common_list(step, around)
         if common is None or common.first == common.then:
-            return entry.holds
+            return bool(entry.holds)
         block = flow.of(common.block)
         if entry.holds and block.dominates(common.first, common.then):
             return True

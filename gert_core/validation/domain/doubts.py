@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.shapes import Shape
     from gert_core.validation.domain.tested import Excluded
 
-_ABSENT = frozenset({"not_run", "skipped"})
 _ANSWERED = frozenset({SUCCESS, "failed"})
 """A program that failed has answered: who tests that there was no error may read what it said."""
 _RAN = frozenset({SUCCESS, *FAILED})
@@ -144,7 +143,7 @@ class Doubts:
         """Return the end of the hint for a path whose steps may not have run: which tests make it certain."""
         asked: list[tuple[str, ...]] = []
         for step in steps:
-            item, looped = self._item(step, path), step.fields.for_each is not None
+            item, looped = self._item(step, path), step.fields.for_each is not None and step.id != self.refs.item
             if may_end_before(step, item) or (looped and item and not is_item(item)):
                 return ""
             if not item and not self._in_view(step):
@@ -216,7 +215,7 @@ class Doubts:
     def _certain(self, steps: Sequence[StepNode], path: tuple[str, ...], known: Excluded) -> bool:
         """Return whether one of the steps that set what a path leads to is known to have succeeded, or answered."""
         own, by_id = without_step(path), self.refs.ctx.runbook.by_id
-        targets = items_on(path, by_id, self.refs.members)
+        targets = items_on(path, by_id, self.refs.members, item=self.refs.item)
         whole = max((len(target) for target in targets), default=int(own[0] in by_id))
         if any((DEFINED, *own[:length]) in known for length in range(whole + 1, len(own) + 1)):
             return True  # or a part of it is, behind what is there in any case: a step or an item
@@ -230,11 +229,14 @@ class Doubts:
             if left - own_statuses(step) and came_through(step, known, self.refs.ctx.flow):
                 left = own_statuses(step)
             item = self._item(step, path)
+            if step.id == self.refs.item:  # one item, which has come to its end
+                left = own_statuses(step)
             if len(item) > 2:
                 left, excluded = STATUSES, known.get(item, frozenset())
             elif item:
-                ran = left != STATUSES or excluded >= _ABSENT
-                left = own_statuses(step) if ran else STATUSES
+                came_out = own_statuses(step)
+                ended = left - excluded <= came_out | {"skipped"}  # by itself and not by an item that failed
+                left = came_out if ended else STATUSES
                 if may_end_before(step, item):
                     left, known = STATUSES, NOTHING  # nothing is known of an item that is not in the result
                 excluded = known.get(item, frozenset()) | (FAILED if excluded >= FAILED else frozenset())
@@ -259,7 +261,7 @@ class Doubts:
 
     def _item(self, step: StepNode, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the item of a loop, or the step inside an item, whose output a path reads; nothing for other paths."""
-        targets = items_on(path, self.refs.ctx.runbook.by_id, self.refs.members)
+        targets = items_on(path, self.refs.ctx.runbook.by_id, self.refs.members, item=self.refs.item)
         for target in targets:
             if step.id == target[-2 if is_item(target) else -1]:
                 return target

@@ -31,19 +31,20 @@ class Entry:
 
     ``origin`` is the step that set it, nested tuples of steps where several may have, or None for what is there
     from the start. ``sure``: set on every path. ``stays``: survives the end of a loop (exports, scopes). ``holds``: has
-    a value on every path, jumps left aside: the step that sets it is neither skipped nor goes on after a failure.
+    a value on every path, jumps left aside: the step that sets it is neither skipped nor goes on after a failure. It is
+    the number of loops around the value that is there in any case, and one more; 0 if there need not be one.
     """
 
     __slots__ = ("holds", "origin", "shape", "stays", "sure")
 
     def __init__(
-        self, shape: Shape, origin: Any = None, *, sure: bool = True, stays: bool = False, holds: bool | None = None
+        self, shape: Shape, origin: Any = None, *, sure: bool = True, stays: bool = False, holds: int | None = None
     ) -> None:
         self.shape = shape
         self.origin = origin
         self.sure = sure
         self.stays = stays
-        self.holds = sure if holds is None else holds
+        self.holds: int = sure if holds is None else holds
 
     def steps(self) -> Iterator[StepNode]:
         """Yield the steps that may have set it, newest first; at most a few dozen."""
@@ -73,17 +74,19 @@ def perhaps(entry: Entry, before: Entry | None) -> Entry:
 
 def doubtful(entry: Entry, before: Entry | None) -> Entry:
     """Return the entry of a variable set inside a step that may not run, or not to its end."""
-    holds = before is not None and before.holds
+    holds = before.holds if before is not None else 0
     return Entry(entry.shape, entry.origin, sure=entry.sure, stays=entry.stays, holds=holds)
 
 
 class Environment:
     """Variables with an undo log, so that a block's changes can be undone and merged without copying."""
 
-    __slots__ = ("_log", "hidden", "names", "open")
+    __slots__ = ("_log", "depth", "hidden", "names", "open")
 
     def __init__(self) -> None:
         self.names: dict[Key, Entry] = {}
+        self.depth = 0
+        """How many loops over items are around."""
         self.open = False
         """Whether a step before this point has unknown outputs, so that absence proves nothing."""
         self.hidden: dict[Key, StepNode] = {}
@@ -103,18 +106,18 @@ class Environment:
         So does a value that survives the end of a loop, when the new one does not: it is there again after the loop.
         """
         old = self.names.get(key)
-        holds = holds or (old is not None and old.holds)
+        certain = max(self.depth + 1 if holds else 0, old.holds if old is not None else 0)
         if shape.optional and old is not None and not old.shape.optional:
             shape = declared_shape(shape.kind)  # where it is missing, the value from before is there
         if old is None or (sure and (stays or not old.stays)):
-            entry = Entry(shape, step, sure=sure, stays=stays, holds=holds)
+            entry = Entry(shape, step, sure=sure, stays=stays, holds=certain)
         else:
             entry = Entry(
                 shape if shape is old.shape else joined((shape, old.shape)),
                 (step, old.origin),
                 sure=sure or old.sure,
                 stays=stays or old.stays,
-                holds=holds,
+                holds=certain,
             )
         self._log.append((key, old))
         self.names[key] = entry
@@ -139,6 +142,21 @@ class Environment:
                 names[key] = old
         return changed
 
+    def enter_item(self) -> int:
+        """Begin what one item of a loop sets; return the point of the undo log before it."""
+        self.depth += 1
+        return self.mark()
+
+    def leave_item(self, mark: int) -> dict[Key, Entry]:
+        """Undo what an item of a loop has set since ``mark``, except what stays, and return all of it."""
+        changed = self.rewind(mark)
+        self.depth -= 1
+        for key, entry in changed.items():
+            if entry.stays:
+                holds = min(entry.holds, self.depth + 1)
+                self.set(key, Entry(entry.shape, entry.origin, sure=entry.sure, stays=True, holds=holds))
+        return changed
+
     def hide(self, inside: Mapping[Key, Entry]) -> None:
         """Note which names the steps of a loop that is left have set besides an outer step or input."""
         for key, entry in inside.items():
@@ -161,7 +179,8 @@ class Environment:
             old = self.names.get(key)
             by_all = len(entries) == len(blocks)
             sure = any(entry.sure for entry in entries) if every else by_all and all(entry.sure for entry in entries)
-            holds = any(entry.holds for entry in entries) if every else by_all and all(entry.holds for entry in entries)
+            each = [entry.holds for entry in entries]
+            holds = max(each) if every else min(each) if by_all else 0
             if old is not None and not sure:
                 entries.append(old)
             self.set(
@@ -171,7 +190,7 @@ class Environment:
                     tuple([entry.origin for entry in entries]),
                     sure=sure or (old is not None and old.sure),
                     stays=any(entry.stays for entry in entries),
-                    holds=holds or (old is not None and old.holds),
+                    holds=max(holds, old.holds if old is not None else 0),
                 ),
             )
 

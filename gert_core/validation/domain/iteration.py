@@ -75,11 +75,19 @@ def item_of(shape: Shape) -> Shape:
     return ANY
 
 
-def members_of(step: StepNode, changed: Mapping[object, Entry], facts: FactTable) -> dict[str, Entry]:
-    """Return what is readable of one item of a loop over blocks: the names that its steps set, and the steps."""
+def members_of(step: StepNode, changed: Mapping[object, Entry], facts: FactTable, *, depth: int) -> dict[str, Entry]:
+    """Return what is readable of one item of a loop over blocks: the names that its steps set, and the steps.
+
+    Values from outside the loop, which has ``depth`` loops around it, are no part of an item.
+    """
     loop = step.fields.for_each
     own = {step.type.name, loop.as_ if loop is not None else ""}
-    found = {key: entry for key, entry in changed.items() if isinstance(key, str) and key not in own}
+    found: dict[str, Entry] = {}
+    for key, entry in changed.items():
+        if isinstance(key, str) and key not in own:
+            setters = tuple(one for one in entry.steps() if one.path[: len(step.path)] == step.path)
+            holds = entry.holds if entry.holds > depth + 1 else 0
+            found[key] = Entry(entry.shape, setters, sure=entry.sure, stays=entry.stays, holds=holds)
     for inner in step.inside():
         if inner.id not in found:  # it is not on the paths that go on, but has a status
             found[inner.id] = Entry(facts.of(inner).shape, inner, sure=False)

@@ -26,8 +26,13 @@ _NEVER: Final = frozenset(
 """What a step has whether it ran or not."""
 
 
-def outputs_on(path: Sequence[str], env: Environment, by_id: Mapping[str, StepNode], members: Members) -> list[Entry]:
-    """Return the variables that a path to an output leads over, outermost first; none if it is there in any case."""
+def outputs_on(
+    path: Sequence[str], env: Environment, by_id: Mapping[str, StepNode], members: Members, *, item: str | None
+) -> list[Entry]:
+    """Return the variables that a path to an output leads over, outermost first; none if it is there in any case.
+
+    By the id ``item`` one item is read and not the results of its loop.
+    """
     names, head, rest = env.names, path[0], path[1:]
     if head == SCOPE and head not in names:
         kept = env.scope([part for segment in rest for part in segment.split("/")])
@@ -39,7 +44,7 @@ def outputs_on(path: Sequence[str], env: Environment, by_id: Mapping[str, StepNo
     while found and step is not None:
         if not rest or rest[0] in _NEVER:
             return found[:-1]
-        if step.fields.for_each is None:
+        if step.fields.for_each is None or step.id == item:
             return found
         rest = rest[1:]
         inner = members.get(step.id, {}).get(rest[0]) if rest else None
@@ -78,11 +83,11 @@ def _always_begins(step: StepNode) -> bool:
     return False
 
 
-def items_on(path: Sequence[str], by_id: Mapping[str, StepNode], members: Members) -> list[Target]:
+def items_on(path: Sequence[str], by_id: Mapping[str, StepNode], members: Members, *, item: str | None) -> list[Target]:
     """Return the items that a path leads over, the outermost first, and last a step inside one if it ends in such."""
     segments = tuple(path[1:] if path[0] == "step" else path)
     found: list[Target] = []
-    length, step = 1, by_id.get(segments[0])
+    length, step = 1, by_id.get(segments[0]) if segments[0] != item else None
     while step is not None and step.fields.for_each is not None and len(segments) > length:
         found.append(segments[: length + 1])
         name = segments[length + 1] if len(segments) > length + 1 else None

@@ -86,6 +86,7 @@ class References:
         "doubts",
         "env",
         "facts",
+        "item",
         "jumps",
         "members",
         "note",
@@ -106,6 +107,8 @@ class References:
         """The inputs that no output was seen to hide."""
         self.closing = False
         """Whether the cleanup of the run is checked, where the run has a status."""
+        self.item: str | None = None
+        """The step of the loop whose ``until`` is checked: what is read by its id is one item."""
         self._step: StepNode | None = None
         self._inside: Sequence[Path] = ()
         self._around: dict[Path, int] | None = None
@@ -262,7 +265,7 @@ class References:
         path = reference.path
         if within_disorder(step):
             return
-        entries = outputs_on(path, self.env, self.ctx.runbook.by_id, self.members)
+        entries = outputs_on(path, self.env, self.ctx.runbook.by_id, self.members, item=self.item)
         if entries and self.doubts.check(entries, step, text, reference=reference, kind=found.kind):
             return
         if found.optional:

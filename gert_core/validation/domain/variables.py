@@ -91,7 +91,7 @@ class VariableWalk:
         facts = self.facts.of(step)
         refs.enter(step)
         loop, when = fields.for_each, fields.when
-        mark = self.env.mark() if loop is not None else 0
+        mark = self.env.enter_item() if loop is not None else 0
         item: Shape | None = None
         if loop is not None:
             item = check_for_each(self.ctx, refs, step)
@@ -230,7 +230,7 @@ class VariableWalk:
                 continue
             self.env.set(step.id, Entry(facts.shape, sure=False))
             for name, shape in facts.outputs.items() if step.fields.scope is None else ():
-                self.env.set(name, perhaps(Entry(shape), self.env.names.get(name)))
+                self.env.set(name, perhaps(Entry(shape, step), self.env.names.get(name)))
             for inner in step.blocks:
                 if not inner.repeats:
                     self._earlier_rounds(inner)
@@ -256,25 +256,25 @@ class VariableWalk:
         """Take back what an item has set, except exports; return the shape of the result of one item."""
         loop = step.fields.for_each
         assert loop is not None  # noqa: S101 - asked by the caller
-        changed = self.env.rewind(mark)
-        for key, entry in changed.items():
-            if entry.stays:
-                self.env.set(key, entry)
+        changed = self.env.leave_item(mark)
         self.env.hide({key: entry for key, entry in changed.items() if key != loop.as_})
         self.refs.unresolved.leaked[loop.as_] = step
         if not step.blocks or self.env.open:
             return self.facts.of(step).result
-        members = self.refs.members[step.id] = members_of(step, changed, self.facts)
+        members = self.refs.members[step.id] = members_of(step, changed, self.facts, depth=self.env.depth)
         return result_of(step, members, self.facts)
 
     def _until(self, step: StepNode, facts: Facts, until: object) -> None:
         """Check the condition that ends a for_each early: it sees the item with its results and steps."""
         mark = self.env.mark()
-        self.env.define(step.id, facts.shape, step, sure=True)
+        certain = not guarded(step) and not step.fields.continue_on_fail
+        self.env.define(step.id, facts.shape, step, sure=True, holds=certain)
         for name, shape in facts.outputs.items() if not step.blocks else ():
-            self.env.define(name, shape, step, sure=True)
+            self.env.define(name, shape, step, sure=True, holds=certain)
         self.refs.enter(step, inside=[step.path])
+        self.refs.item = step.id
         self.refs.check([TemplateText(until, True, (*step.path, "for_each", "until"))])
+        self.refs.item = None
         self.env.rewind(mark)
 
     # -- what a step defines -----------------------------------------------------------------------------------
