@@ -17,7 +17,7 @@ _FIELDS: Final = frozenset(
     {
         *("status", "type", "step_id", "step_key", "key", "mode", "decision", "result", "risk_level", "category"),
         *("runbook", "runbook_hash", "tool_hashes", "block_hashes", "policy_digest", "policies", "plugins"),
-        "policy_plugins",
+        *("include_hashes", "include_policies", "policy_plugins"),
         *("gert_version", "actor", "os_user", "host", "cwd", "run_directory", "store", "trace_sync"),
         *("approval_provider", "signer", "questions", "waited"),
         *("secrets", "input", "source", "input_sources", "idempotency_key", "duration", "delay", "severity", "rule"),
@@ -33,7 +33,7 @@ PARTS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("failure", "outcome", "previous", "structured_outcome"), _FIELDS),
     **dict.fromkeys(("branch", "contract", "resolved_contract", "contract_summary", "approval"), frozenset()),
     "identity": frozenset({"provider", "tenant", "user"}),
-    "question": frozenset({"kind"}),
+    "question": frozenset({"kind", "name"}),
     REQUEST: frozenset(
         {
             *("v", "generation", "run_id", "step_key", "step_id", "risk", "requested_by", "expires_at", "vars_hash"),

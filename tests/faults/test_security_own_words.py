@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from binding import acted, approve, bound_gert, resume
+from binding import TOOL, acted, approve, bound_gert, of, resume
 
 BOOK = """\
 apiVersion: kernel/v0
@@ -27,7 +27,7 @@ steps:
   - {type: end, outcome: {category: resolved, code: acted}}
 """
 FIELDS = ("inputs", "generation", "step", "shown", "name", "prompt", "kind", "index", "parent", "effects")
-VALUES = ("text", "tool", "bound", "critical")
+VALUES = ("text", "tool", "bound", "critical", "notes")
 
 
 @pytest.fixture
@@ -86,3 +86,41 @@ def test_a_secret_of_digits_is_hidden_as_a_number_too(gert, tmp_path):
     kept = b"".join(file.read_bytes() for file in gert.run().rglob("*") if file.is_file())
     assert b"<REDACTED:TOKEN:int>" in kept
     assert b"8675309421" not in kept
+
+
+CALLER = """\
+apiVersion: kernel/v0
+meta: {name: caller, secrets: [{env: TOKEN, required: false}]}
+steps:
+  - {id: child, type: runbook, runbook: parts/stop.yaml}
+  - id: order
+    type: dag
+    nodes:
+      - {name: one, steps: [{id: first, type: assert, assert: [{type: equals, value: 1, expected: 1}]}]}
+  - {id: gate, type: approval, message: Go on?}
+  - {type: end, outcome: {category: resolved, code: over}}
+"""
+
+
+@pytest.mark.parametrize("word", ["parts", "stop", ".yaml", "parts/stop.yaml"])
+def test_a_secret_that_is_part_of_the_name_of_a_document_is_no_drift(gert, word):
+    (gert.root / "parts").mkdir()
+    (gert.root / "parts/stop.yaml").write_text(
+        "apiVersion: kernel/v0\nmeta: {name: child}\ntools: [../tools/act.tool.yaml]\n"
+        "steps:\n  - {type: end, outcome: {category: no_action, code: none}}\n"
+    )
+    gert.write(book=CALLER, tool_act=TOOL)
+    gert.environ["TOKEN"] = word
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--json")
+    approve(gert, said.document["pending"][0]["ticket_id"])
+    assert resume(gert).get("status") == "completed"
+
+
+@pytest.mark.parametrize("word", ["completed", "serialized", "cancelled"])
+def test_fields_of_the_events_of_a_step_type_keep_their_names(gert, word):
+    gert.write(book=CALLER.replace("  - {id: child, type: runbook, runbook: parts/stop.yaml}\n", ""))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--json", TOKEN=word)
+    assert said.document["status"] == "approval_pending", said.all
+    (begun,), (ended,) = of(gert, "dag_start"), of(gert, "dag_complete")
+    assert list(begun) == ["nodes", "max_parallel", "forked_state_hash", "serialized"]
+    assert list(ended) == ["completed", "failed", "cancelled", "summary"]

@@ -28,8 +28,11 @@ def emit(execution: StepExecution, type: str, data: Mapping[str, object]) -> Non
         return  # the events of the step are written when it is entered again
     masker = execution.services.masker
     try:
-        # A step's fields are never gert's own.
-        execution.add(type, masker.mask(data) if masker.count else data)
+        if masker.count:
+            # The values of a step's fields are never gert's own; nor are names that its type does not declare.
+            own = execution.compiled.type.events.get(type, {})
+            data = {name if name in own else masker.mask(name): masker.mask(value) for name, value in data.items()}
+        execution.add(type, data)
     except EventDataError as error:
         raise TypeError(f"the data of event {type!r} is not JSON: {error.__context__}") from None
 
