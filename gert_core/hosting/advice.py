@@ -185,7 +185,7 @@ def _retrying(run: StoredRun, state: RunState) -> Iterator[NextStep]:
     repeated = _repeated(state)
     if repeated:
         names = ", ".join(map(readable_key, repeated))
-        yield _resume(state, f"run {names} again, which took effect before", "--retry-failed", "--yes")
+        yield _resume(state, f"run {names} again, which may have taken effect before", "--retry-failed", "--yes")
         return
     if (stuck := fails_again(state)) and not changed_documents(state):
         yield from _starting(state, stuck)

@@ -39,14 +39,15 @@ def next_lines(steps: Sequence[NextStep]) -> list[str]:
     """Return what can be done about a run next: the command to take first, then the others.
 
     Of commands that differ only in what they state about steps, the first is whole. What one is for is said where there
-    are several, and of one that starts another run. Escape each line before it is shown.
+    are several, and of one that starts another run or repeats what took effect. Escape each line before it is shown.
     """
     first = next((step for step in steps if step.choice), None)
     lines = []
     for number, step in enumerate(steps):
         lead = "next" if number == 0 else step.lead
         command = shlex.join(step.command) if not step.choice or step is first else f"…={step.choice}"
-        why = f"  # {step.why}" if len(steps) > 1 or step.command[1] == "exec" else ""
+        told = len(steps) > 1 or step.command[1] == "exec" or "--yes" in step.command
+        why = f"  # {step.why}" if told else ""
         lines.append(f"  {lead:>4}: {command}{why}")
     return lines
 

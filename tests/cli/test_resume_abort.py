@@ -136,8 +136,13 @@ def test_a_failed_deployment_is_retried_as_a_whole_and_says_so(shell):
     (shell.root / "fast").touch()
     undo = 'tool: note, inputs: { what: "undo {{ .failure.step }}" }'
     shell.book(BLOCK.replace(undo, "tool: slow"), tools="note, slow")
-    shell.gert("exec", "book.yaml", code=1, CODE="1")
+    failed = shell.gert("exec", "book.yaml", code=1, CODE="1")
     run = shell.trace().parent.name
+    whole = f"  next: gert resume --run {run} --retry-failed --yes  # "
+    (told,) = [line for line in failed.stdout.splitlines() if line.startswith(whole)]
+    assert told.endswith(
+        "run deploy/0/lock, deploy/0/push, deploy/1/undo, deploy/2/unlock again, which may have taken effect before"
+    )
     refused = shell.gert("resume", "--run", run, "--retry-failed", code=1)
     assert (
         "deploy/0/lock, deploy/2/unlock would run again: they write, are not idempotent and succeeded" in refused.stderr
