@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gert_core.contracts import Contracts
+    from gert_core.documents.ordering import BlockOrder
     from gert_core.documents.tree import BlockNode, StepNode
 
 
@@ -33,7 +34,22 @@ class Conflict(Struct, frozen=True, kw_only=True):
         return {"step": self.step, "block": self.block, "tags": list(self.tags)}
 
 
-def conflicts(step: StepNode, contracts: Contracts) -> Iterator[Conflict]:
+class Orders:
+    """The orders among the blocks of steps, each found once: every step inside them asks for it."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[StepNode, tuple[BlockOrder | None, dict[BlockNode, int]]] = {}
+
+    def of(self, step: StepNode) -> tuple[BlockOrder | None, dict[BlockNode, int]]:
+        """Return the order, None without one, and the place of each block."""
+        if (known := self._found.get(step)) is None:
+            known = self._found[step] = known_order(step), {block: at for at, block in enumerate(step.blocks)}
+        return known
+
+
+def conflicts(step: StepNode, contracts: Contracts, orders: Orders) -> Iterator[Conflict]:
     """Yield the conflicts of a step with other blocks at any depth, and of its own items."""
     own = contracts.whole(step)
     loop = step.fields.for_each
@@ -43,7 +59,8 @@ def conflicts(step: StepNode, contracts: Contracts) -> Iterator[Conflict]:
     while block is not None and block.owner is not None:
         owner = block.owner
         if owner.type.flow is Flow.ALL_OF:
-            order, place = known_order(owner), owner.blocks.index(block) if block in owner.blocks else -1
+            order, places = orders.of(owner)
+            place = places.get(block, -1)
             for number, other in enumerate(owner.blocks):
                 if number == place or (order is not None and place >= 0 and order.are_ordered(number, place)):
                     continue
@@ -52,4 +69,4 @@ def conflicts(step: StepNode, contracts: Contracts) -> Iterator[Conflict]:
         block = owner.within
 
 
-__all__ = ["Conflict", "conflicts"]
+__all__ = ["Conflict", "Orders", "conflicts"]

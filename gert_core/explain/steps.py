@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.contracts import PROBE_EFFECTS, probe_refusal, risk_line
-from gert_core.explain.conflicts import Conflict, conflicts
+from gert_core.explain.conflicts import Conflict, Orders, conflicts
 from gert_core.explain.origins import Origin, origins
 from gert_core.explain.variables import Input, Set, inputs_of, sets_of
 from gert_core.explain.words import (
@@ -137,16 +137,18 @@ def explain_steps(
     ``environ`` tells which secrets are there; no value of it is read.
     """
     reads: dict[str, dict[Path, tuple[Read, ...]]] = {}
+    orders = Orders()
     for found in consider(runbook, policies, project):
         book = found.runbook
         if book.document.file not in reads:
             reads[book.document.file] = variables_read(book, registry=registry, project=project, environ=environ)
-        yield _explain(found, reads[book.document.file], environ, probe_effects)
+        yield _explain(found, reads[book.document.file], orders, environ, probe_effects)
 
 
 def _explain(
     found: Considered,
     reads: Mapping[Path, tuple[Read, ...]],
+    orders: Orders,
     environ: Mapping[str, str],
     probe_effects: frozenset[str],
 ) -> ExplainedStep:
@@ -178,7 +180,7 @@ def _explain(
         rules=found.rules,
         probe=probe_refusal(contract, probe_effects, gated=gate is not None) if governed else "",
         repeatable=contract.repeatable or not governed,
-        conflicts=tuple(conflicts(node, found.contracts)),
+        conflicts=tuple(conflicts(node, found.contracts, orders)),
         secrets=tuple(step_secrets(book, node, environ)),
         inputs=inputs_of(node, book, contract),
         sets=tuple(sets_of(node, found.contracts)),
