@@ -547,3 +547,22 @@ def test_until_of_a_loop_sees_an_item_that_may_lack_its_outputs(lab, read, more,
     if word is not None:
         assert warnings(lab, loop.replace("UNTIL", f'and (ne .l.status "{word}") (eq {read} 1)')) == []
     assert warnings(lab, loop.replace("UNTIL", f"eq ({read} | default 0) 1")) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "read", "status"),
+    [
+        (", export: { out: value }", ".out", ".b.status"),
+        (", scope: s, export: { out: value }", ".out", ".b.status"),
+        (", for_each: { as: n, over: [1] }, export: { out: value }", ".out.0", ".step.b.status"),
+    ],
+)
+def test_what_a_later_step_of_an_earlier_round_exports_may_be_missing(lab, more, read, status):
+    loop = (
+        "- { id: r, type: repeat, repeat: { max: 2 }, steps: [ { id: a, type: tool, tool: lab, scope: a, "
+        "inputs: { value: '{{ %s }}' }%s }, { id: b, type: tool, tool: lab%s } ] }\n"
+    )
+    (found,) = warnings(lab, loop % (read, "", more))
+    assert found.hint.endswith(f"or read it only where `{status}` is `success`")
+    tested = loop % (read, f", when: '{{{{ eq {status} \"success\" }}}}'", more)
+    assert warnings(lab, tested) == []

@@ -225,6 +225,10 @@ class VariableWalk:
         """Define what an earlier round may have set: the steps of a block see it until they have run again."""
         for step in block.steps:
             facts, loop = self.facts.of(step), step.fields.for_each
+            for name, source in step.fields.exports.items():
+                shape = inside(exported(facts) if loop is None else facts.result, source)
+                shape = shape if loop is None else collection(shape, keyed=loop.key is not None)
+                self.env.set(name, perhaps(Entry(shape, step), self.env.names.get(name)))
             if loop is not None:
                 self.env.set(step.id, Entry(collection(facts.result, keyed=loop.key is not None), sure=False))
                 continue
