@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from importlib import import_module
+from itertools import islice
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ import pluggy
 from msgspec import Struct, field
 
 from gert_core import hookspecs
+from gert_core.kit.excerpts import shorten
 from gert_core.kit.log import debug
 from gert_core.plugin.claims import faulty_claim, faulty_keys, faulty_schemes, faulty_words
 from gert_core.plugin.ctrl_c import pass_on
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from gert_core.plugin.discovery import Candidate
     from gert_core.plugin.kinds import RecordKind
 
+MOST: Final = 100_000
+"""The most records that one hook of a plugin gives: an iterator that never ends would take all memory."""
+LONGEST: Final = 2000
+"""How much is shown of what an exception of a plugin says."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
 
@@ -129,7 +135,10 @@ def call(plugin: Plugin, hook: str, **arguments: object) -> list[object]:
             return []
         if isinstance(answer, str | bytes) or not hasattr(answer, "__iter__"):
             raise Fault(f"{hook} returned {_kind_of(answer)} instead of a list of records")
-        return list(answer)
+        records = list(islice(answer, MOST + 1))
+    if len(records) > MOST:
+        raise Fault(f"{hook} gave more than {MOST:,} records")
+    return records
 
 
 def describe(exc: BaseException, target: str) -> str:
@@ -152,7 +161,7 @@ def describe(exc: BaseException, target: str) -> str:
 def saying(exc: BaseException) -> str:
     """Return name and text of an exception in one line; that of a plugin may fail, or exit, when it is asked for."""
     try:
-        said = " ".join(str(exc).split())
+        said = shorten(" ".join(str(exc).split()), LONGEST)
     except BaseException as error:
         pass_on(error)
         said = ""

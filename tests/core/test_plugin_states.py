@@ -185,6 +185,10 @@ def test_two_distributions_with_one_entry_point_name_conflict_before_import(fake
             "from gert_core import hookimpl\n@hookimpl\ndef gert_step_types():\n    yield from ()\n    1 / 0\n",
             "ZeroDivisionError: division by zero at ",
         ),
+        (
+            "from gert_core import hookimpl\n@hookimpl\ndef gert_step_types():\n    while True:\n        yield None\n",
+            "gave more than 100,000 records",
+        ),
     ],
 )
 def test_a_faulty_hook_breaks_its_plugin_only(fake_dist, source, cause):
@@ -195,6 +199,14 @@ def test_a_faulty_hook_breaks_its_plugin_only(fake_dist, source, cause):
     assert info.state is PluginState.BROKEN
     assert cause in info.cause
     assert set(registry.step_types()) == {"nap"}
+
+
+def test_the_cause_is_cut_when_an_exception_says_very_much(fake_dist):
+    fake_dist.add("gert-step-bad", "raise ValueError('y' * 10_000_000)\n")
+    info = only(build(fake_dist), "step-bad")
+    assert info.state is PluginState.BROKEN
+    assert info.cause.startswith("ValueError: yyyy")
+    assert len(info.cause) < 3000
 
 
 def test_a_broken_plugin_leaves_nothing_registered(fake_dist):
