@@ -78,7 +78,7 @@ def item_of(shape: Shape) -> Shape:
 def members_of(step: StepNode, changed: Mapping[object, Entry], facts: FactTable, *, depth: int) -> dict[str, Entry]:
     """Return what is readable of one item of a loop over blocks: the names that its steps set, and the steps.
 
-    Values from outside the loop, which has ``depth`` loops around it, are no part of an item.
+    Values from outside the loop, which has ``depth`` loops around it, do not belong to an item.
     """
     loop = step.fields.for_each
     own = {step.type.name, loop.as_ if loop is not None else ""}
