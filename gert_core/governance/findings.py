@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from gert_core.api import GertError
 from gert_core.documents.kinds import DocumentKind
-from gert_core.governance.people import GROUP
+from gert_core.governance.people import GROUP, NO_PEOPLE, id_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def with_governance(found: Validated, *, registry: Registry, project: Project | 
 
 
 def _check_people(report: Report, document: Document, schemes: Callable[[str], SignatureScheme | None]) -> None:
-    """Report ids and keys of people and bridges that cannot be used, what two have in common, and agents in groups."""
+    """Report ids and keys of people and bridges that cannot be used, what two have in common, and wrong members."""
     from gert_core.governance.people import PeopleError, check_keys, parse_people
 
     whole = {kind: document.value.get(kind) or {} for kind in _DECLARED}
@@ -67,10 +67,14 @@ def _check_people(report: Report, document: Document, schemes: Callable[[str], S
 
 
 def _check_demands(report: Report, runbook: Runbook, registry: Registry, project: Project | None) -> None:
-    """Warn about groups in what steps demand that no policy declares, as far as policies are known here."""
-    from gert_core.governance.places import group_hint, unknown_group
+    """Report approvers in what steps demand that are no ids; warn about groups that no policy declares here."""
+    from gert_core.governance.places import approver_fault, group_hint, unknown_group
     from gert_core.governance.sources import load_policies
 
+    for step, index, name in _demands(runbook):
+        if not name.startswith(GROUP) and (found := approver_fault(name, NO_PEOPLE)) is not None:
+            path = (*step.path, "approvers", index)
+            report.add("people-invalid", f"it names {found[0]}", document=runbook.document, path=path, hint=found[1])
     try:
         people: People = load_policies(registry=registry, project=project, files=(), runbook=None).people
     except GertError:  # an invalid policy is a finding of its own, and stops every run
@@ -88,11 +92,11 @@ def _check_demands(report: Report, runbook: Runbook, registry: Registry, project
 
 
 def _demands(runbook: Runbook) -> Iterator[tuple[StepNode, int, str]]:
-    """Yield the groups that steps themselves name, with the step and the position; not those of templates."""
+    """Yield what steps themselves name that is a group or no id, with step and position; not what templates give."""
     for step in runbook.by_id.values():
         gate = runbook.functions.gate(step)
         for index, name in enumerate(() if gate is None else gate.approvers):
-            if name.startswith(GROUP) and "{{" not in name:
+            if "{{" not in name and (name.startswith(GROUP) or id_fault(name) is not None):
                 yield step, index, name
 
 

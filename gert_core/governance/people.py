@@ -158,7 +158,7 @@ def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
             person = _person(name, raw or {})
             _define(persons, comparable_id(name), person, f"{title}: person {name!r}", "people", name)
         for name, members in (document.get("groups") or {}).items():
-            _refuse_agents(name, members)
+            _check_members(name, members)
             named = frozenset(comparable_id(member) for member in members)
             _define(groups, name, named, f"{title}: group {name!r}", "groups", name)
         for name, raw in (document.get("bridges") or {}).items():
@@ -229,11 +229,14 @@ def _keys(whose: str, raw: object, *place: str) -> tuple[Key, ...]:
     return tuple(found)
 
 
-def _refuse_agents(group: str, members: Sequence[str]) -> None:
-    """Refuse an agent in a group: its approval counts only where a rule names it itself."""
+def _check_members(group: str, members: Sequence[str]) -> None:
+    """Refuse what is no person's id, and an agent: its approval counts only where a rule names it itself."""
     for number, member in enumerate(members):
         if is_agent(member):
             message = f"group {group!r} has the agent {member!r}; agents are named in `approvers` of a rule itself"
+            raise PeopleError(message, "groups", group, number)
+        if (fault := id_fault(member)) is not None:
+            message = f"group {group!r}: {member!a} cannot be a person's id: it {fault}"
             raise PeopleError(message, "groups", group, number)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, ProjectError
-from gert_core.governance.people import GROUP
+from gert_core.governance.people import GROUP, id_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,20 +47,29 @@ def check_groups(sources: Sequence[Source], people: People) -> None:
 
 
 def check_gates(runbook: Runbook, people: People) -> None:
-    """Refuse a group in what a step itself demands that none of the policies of a run declares."""
+    """Refuse an approver that a step itself demands and that no policy declares, if it is a group, or nobody can be."""
     for step in runbook.by_id.values():
         gate = runbook.functions.gate(step)
         for index, name in enumerate(() if gate is None else gate.approvers):
-            if "{{" not in name and (group := unknown_group(name, people)) is not None:
+            if "{{" not in name and (found := approver_fault(name, people)) is not None:
                 line, column = runbook.document.locate((*step.path, "approvers", index))
                 raise ProjectError(
-                    f"step {step.id!r} names the group {group!r}, which no policy declares",
+                    f"step {step.id!r} names {found[0]}",
                     kind=ErrorKind.POLICY,
                     file=runbook.document.file,
                     line=line,
                     column=column,
-                    hint=group_hint(group, people.groups),
+                    hint=found[1],
                 )
+
+
+def approver_fault(name: str, people: People) -> tuple[str, str] | None:
+    """Return an approver whose approval could never be given, with why, and a hint; None for any other."""
+    if (group := unknown_group(name, people)) is not None:
+        return f"the group {group!r}, which no policy declares", group_hint(group, people.groups)
+    if not name.startswith(GROUP) and (fault := id_fault(name)) is not None:
+        return f"{name!a}, which cannot be an approver's id: it {fault}", "write the id of a person"
+    return None
 
 
 def unknown_group(name: str, people: People) -> str | None:
@@ -86,4 +95,4 @@ def _has(document: Any, where: Sequence[str | int]) -> bool:
     return True
 
 
-__all__ = ["check_gates", "check_groups", "group_hint", "refusal", "unknown_group"]
+__all__ = ["approver_fault", "check_gates", "check_groups", "group_hint", "refusal", "unknown_group"]

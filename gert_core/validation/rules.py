@@ -53,7 +53,7 @@ _VALUES: Final = {
     "governance-default": "the default rule is not the last one, or not alone",
     "store-credentials": "the address of the store in a project file has a password in it",
     "connect-credentials": "the address of a tool's server has a password in it",
-    "people-invalid": "a policy declares people, bridges or keys that prove nothing, or an agent in a group",
+    "people-invalid": "people, bridges or keys prove nothing, or a group or step names what cannot be an approver",
     "tag-syntax": "a tag under `effects`, `writes` or `reads` that is not in lower case",
     "duration-syntax": "an invalid duration",
     "visibility-glob": "a visibility pattern that can match nothing",

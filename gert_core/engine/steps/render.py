@@ -51,18 +51,15 @@ def render_step(execution: StepExecution) -> None:
 
 
 def _check_gate(execution: StepExecution) -> None:
-    """Refuse a group that a template gave and that no policy declares: its approval could never be given."""
+    """Refuse a group that a template gave and no policy declares, or an id of nobody: that could never be approved."""
     gate, policies = execution.gate, execution.facts.policies
     if gate is None or not policies.complete or execution.undecided is not None:
         return
-    from gert_core.governance.places import group_hint, unknown_group
+    from gert_core.governance.places import approver_fault
 
     for name in gate.approvers:
-        if (group := unknown_group(name, policies.people)) is not None:
-            hint = group_hint(group, policies.people.groups)
-            raise StepProblem(
-                ErrorKind.POLICY, f"its approvers name the group {group!r}, which no policy declares; {hint}"
-            )
+        if (found := approver_fault(name, policies.people)) is not None:
+            raise StepProblem(ErrorKind.POLICY, f"its approvers name {found[0]}; {found[1]}")
 
 
 def _update_contract(execution: StepExecution) -> None:
