@@ -12,7 +12,7 @@ from gert_core.approvals.checks import identity_of
 from gert_core.approvals.inbox import check_answerable
 from gert_core.approvals.requests import format_time
 from gert_core.approvals.signing import sign_response
-from gert_core.approvals.standing import assess_next, has_idle_signature
+from gert_core.approvals.standing import assess_next, counts_alone, has_idle_signature
 from gert_core.approvals.told import told_by
 from gert_core.kit.tickets import TicketStore
 from gert_core.kit.wire import as_text
@@ -42,11 +42,13 @@ def answer_for(
     What was received before, by its ``evidence``, is the same answer. One that does not count is never written among
     the answers: who may not approve must not use up those that a ticket takes, nor reject it.
     """
-    if (again := _received(entry, identity, evidence)) is not None:
+    against = _against(entry, known)
+    if (again := _received(entry, approved, identity, evidence, against)) is not None:
         return again
     now = datetime.now(UTC)
     try:
-        response = _checked(entry, _response(entry, approved, identity, evidence, reason, known, now), known, key, now)
+        given = _response(entry, approved, identity, evidence, reason, known, now)
+        response = _checked(entry, given, against, key, now)
     except GertError as error:
         _keep_refusal(entry, approved, identity, evidence, error, now)
         raise
@@ -64,13 +66,13 @@ def add_answer(entry: TicketEntry, response: ApprovalResponse, known: Approvals)
         identity_of(given.identity)  # one that is not text cannot be kept as a refusal either
     if given in [replace(one, uid=None, written=None) for one in entry.answers]:
         return given
-    now = datetime.now(UTC)
+    now, against = datetime.now(UTC), _against(entry, known)
     try:
         if (identity := given.identity) is not None and given.signature is None:
             given = replace(given, approver_id=_person(identity, known).id)
-            if (again := _received(entry, identity, given.evidence)) is not None:
+            if (again := _received(entry, given.approved, identity, given.evidence, against)) is not None:
                 return again
-        _checked(entry, given, known, None, now)
+        _checked(entry, given, against, None, now)
     except GertError as error:
         refused = {**given.to_json(), "at": format_time(now), "kind": error.kind, "message": error.message}
         TicketStore(entry.run).refuse(entry.request.ticket_id, given.method, refused)
@@ -100,9 +102,24 @@ def _response(
     )
 
 
-def _received(entry: TicketEntry, identity: Mapping[str, str], evidence: str | None) -> ApprovalResponse | None:
-    """Return the answer that was received in the same words before."""
-    return next((a for a in entry.answers if evidence and (a.evidence, a.identity) == (evidence, identity)), None)
+def _against(entry: TicketEntry, known: Approvals) -> Approvals:
+    """Return what answers are checked against, with what the run's trace tells about people."""
+    told = told_by(entry.run)
+    return replace(known, actors=told.actors, changed_by=told.changed_by)
+
+
+def _received(
+    entry: TicketEntry, approved: bool, identity: Mapping[str, str], evidence: str | None, against: Approvals
+) -> ApprovalResponse | None:
+    """Return the answer that was received in the same words before.
+
+    What was received can be guessed: an answer that somebody else wrote, and that does not count, keeps none out.
+    """
+    if not evidence:
+        return None
+    wanted = (approved, evidence, identity)
+    alike = (answer for answer in entry.answers if (answer.approved, answer.evidence, answer.identity) == wanted)
+    return next((answer for answer in alike if counts_alone(answer, entry.request, against)), None)
 
 
 def _person(identity: Mapping[str, str], known: Approvals) -> Person:
@@ -124,13 +141,11 @@ def _person(identity: Mapping[str, str], known: Approvals) -> Person:
 
 
 def _checked(
-    entry: TicketEntry, response: ApprovalResponse, known: Approvals, key: Key | None, now: datetime
+    entry: TicketEntry, response: ApprovalResponse, against: Approvals, key: Key | None, now: datetime
 ) -> ApprovalResponse:
     """Return the answer, signed, if it counts as far as is known here."""
     check_answerable(entry, approved=response.approved, approver=response.approver_id, now=now)
-    signed = response if key is None else _signed(response, entry.request, known, key)
-    told = told_by(entry.run)
-    against = replace(known, actors=told.actors, changed_by=told.changed_by)
+    signed = response if key is None else _signed(response, entry.request, against, key)
     refusal = assess_next(signed, entry.answers, entry.request, against)
     if refusal is not None:
         kind, hint = refusal.kind, "ask somebody who may approve it"

@@ -68,6 +68,12 @@ def has_idle_signature(response: ApprovalResponse, request: ApprovalRequest, kno
     return not checked.verified and checked.kind not in _NOT_KNOWN_HERE
 
 
+def counts_alone(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> bool:
+    """Return whether an answer has an effect by itself, as far as is known here, whatever others there are."""
+    checked = assess(response, request, known, tally=Tally())
+    return checked.result is AnswerResult.COUNTED or checked.kind == ErrorKind.APPROVAL_REJECTED
+
+
 def _counted(
     answers: Iterable[ApprovalResponse],
     request: ApprovalRequest,
@@ -93,4 +99,4 @@ def _counted(
     return tally, unverified, False
 
 
-__all__ = ["UNCHECKED", "TicketStanding", "assess_next", "has_idle_signature", "standing"]
+__all__ = ["UNCHECKED", "TicketStanding", "assess_next", "counts_alone", "has_idle_signature", "standing"]

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from gert_approval_http.answers import read_answer
 from gert_http import is_signed, signature
 from messaging import CALLBACKS, REQUESTS
 from people import pair
@@ -291,6 +292,24 @@ def test_the_identity_in_an_answer_is_not_believed(project, asked):
     document = answer(project.ticket(), "nobody@corp", identity={"provider": "http", "user": "alice@corp"})
     assert post(asked["callback"]["url"], document, by_service(document))[0] == 403
     untouched(project)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_planted_answer_keeps_none_of_the_service_out(project, asked, approved):
+    """What a service will post can be guessed: an answer in these words that was written before is not that answer."""
+    ticket, body = project.ticket(), json.dumps(answer(project.ticket(), approved=approved)).encode()
+    planted = {"ticket_id": ticket, "approved": True, "approver_id": "alice", "method": "http"}
+    planted |= {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    planted |= {"identity": {"provider": "http", "user": "alice@corp"}, "evidence": read_answer(body, ticket).evidence}
+    (tickets,) = project.root.glob("runs/*/tickets")
+    file = tickets / f"{ticket}.answers" / "0001-aaaaaaaaaaaa.json"
+    file.parent.mkdir(mode=0o700)
+    file.write_text(json.dumps(planted))
+    said = post(asked["callback"]["url"], body, by_service(body))
+    assert said == (200, {"status": "answered", "approvers": ["alice"] if approved else []})
+    assert post(asked["callback"]["url"], body, by_service(body)) == said
+    assert len(list(file.parent.glob("*.json"))) == 2, "the answer that was received, once, beside the planted one"
+    assert (resumed(project), project.changed()) == (("completed", True) if approved else ("failed", False))
 
 
 def test_other_paths(project, asked, door):
