@@ -51,7 +51,7 @@ def render_step(execution: StepExecution) -> None:
 
 
 def _check_gate(execution: StepExecution) -> None:
-    """Refuse a group that a template gave and no policy declares, or an id of nobody: that could never be approved."""
+    """Refuse an approver that a template gave, a group no policy declares or no person's id: it could never approve."""
     gate, policies = execution.gate, execution.facts.policies
     if gate is None or not policies.complete or execution.undecided is not None:
         return
