@@ -76,8 +76,7 @@ def served_alone(execution: StepExecution) -> str | None:
 
     The approval is for the program as it is, and a peer that was started before may be that of another file.
     """
-    decision = execution.decision
-    return execution.key if decision is not None and decision.needs_approval else None
+    return execution.key if execution.under_approval else None
 
 
 def _close(session: Closable) -> None:

@@ -138,11 +138,9 @@ class Masker:
         for text in self._written:  # a generator would double the cost of every event
             if text in encoded:
                 return True
-        return (
-            bool(self._across)
-            and "\\n" in encoded
-            and across(encoded.replace("\\\\", ""), self._across, ("\\r", "\\n"))
-        )
+        if not self._across:
+            return False
+        return "\\n" in encoded and across(encoded.replace("\\\\", ""), self._across, ("\\r", "\\n"))
 
     def _may_have(self, text: str) -> bool:
         return any(trigger in text for trigger in self._triggers) or (

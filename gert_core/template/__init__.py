@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gert_core.template.compile import Condition, Template, compile_condition, compile_value
-from gert_core.template.composed import composed
+from gert_core.template.composed import composed, limit
 from gert_core.template.data import (
     ListResults,
     MappingVariables,
@@ -40,6 +40,7 @@ __all__ = [
     "composed",
     "equal",
     "infer",
+    "limit",
     "matches",
     "matches_whole",
     "order",

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.results import Undecided
-from gert_core.template.composed import composed
+from gert_core.template.composed import limit
 from gert_core.template.data import (
     MAX_RESULT,
     Symbol,
@@ -25,7 +25,7 @@ from gert_core.template.scan import split
 from gert_core.template.tree import Const, Path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from gert_core.template.scan import Expression
     from gert_core.template.tree import Node
@@ -168,21 +168,28 @@ class TextTemplate(Template):
         return tuple(r for part in self.parts if isinstance(part, CompiledExpression) for r in part.references())
 
 
+def _counted(parts: Sequence[Template]) -> tuple[int, list[object]]:
+    """Return how many parts are rendered, and the constant ones."""
+    constant = [part.value for part in parts if isinstance(part, Static)]
+    return len(parts) - len(constant), constant
+
+
 class Listing(Template):
     """A list with templates in it."""
 
-    __slots__ = ("items",)
+    __slots__ = ("items", "limited")
 
     def __init__(self, items: tuple[Template, ...]) -> None:
         self.items = items
+        self.limited: Callable[[list[object]], list[object]] = limit(*_counted(items))
 
     def render(self, variables: Variables) -> list[object]:
         """Return a new list."""
-        return composed([item.render(variables) for item in self.items])
+        return self.limited([item.render(variables) for item in self.items])
 
     def render_partial(self, variables: Variables) -> list[object]:
         """Return a new list, partly rendered."""
-        return composed([item.render_partial(variables) for item in self.items])
+        return self.limited([item.render_partial(variables) for item in self.items])
 
     def references(self) -> tuple[Reference, ...]:
         """Return the references of all items."""
@@ -192,18 +199,19 @@ class Listing(Template):
 class Mapped(Template):
     """A map with templates in its values; keys are never templates."""
 
-    __slots__ = ("pairs",)
+    __slots__ = ("limited", "pairs")
 
     def __init__(self, pairs: tuple[tuple[str, Template], ...]) -> None:
         self.pairs = pairs
+        self.limited: Callable[[dict[str, object]], dict[str, object]] = limit(*_counted([one for _, one in pairs]))
 
     def render(self, variables: Variables) -> dict[str, object]:
         """Return a new map."""
-        return composed({key: value.render(variables) for key, value in self.pairs})
+        return self.limited({key: value.render(variables) for key, value in self.pairs})
 
     def render_partial(self, variables: Variables) -> dict[str, object]:
         """Return a new map, partly rendered."""
-        return composed({key: value.render_partial(variables) for key, value in self.pairs})
+        return self.limited({key: value.render_partial(variables) for key, value in self.pairs})
 
     def references(self) -> tuple[Reference, ...]:
         """Return the references of all values."""

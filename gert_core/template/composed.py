@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.template.errors import TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypeVar
 
     Value = TypeVar("Value", dict[str, object], list[object])
@@ -23,15 +23,32 @@ def composed(value: Value) -> Value:
 
     One part alone is as large as it was where it came from, so that most values are not measured at all.
     """
-    parts = 0
-    for one in value.values() if isinstance(value, dict) else value:
-        if isinstance(one, str):
-            parts += len(one) > _LONG
-        elif isinstance(one, (dict, list)):
-            parts += 1
-    if parts > 1:
+    if _large(value.values() if isinstance(value, dict) else value) > 1:
         _measure(value)
     return value
+
+
+def limit(rendered: int, constant: Iterable[object]) -> Callable[[Value], Value]:
+    """Return ``composed``, or for values that it never has to measure a function that does nothing.
+
+    They have one rendered part, and constants beside it that do not count as data.
+    """
+    return composed if rendered + _large(constant) > 1 else _as_it_is
+
+
+def _as_it_is(value: Value) -> Value:
+    return value
+
+
+def _large(parts: Iterable[object]) -> int:
+    """Return how many of some parts count as data."""
+    found = 0
+    for one in parts:
+        if isinstance(one, str):
+            found += len(one) > _LONG
+        elif isinstance(one, (dict, list)):
+            found += 1
+    return found
 
 
 def _measure(value: object) -> None:
@@ -59,4 +76,4 @@ def _measure(value: object) -> None:
             )
 
 
-__all__ = ["MAX_COMPOSED", "composed"]
+__all__ = ["MAX_COMPOSED", "composed", "limit"]

@@ -178,7 +178,12 @@ class TraceWriter:
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
-            number = self._chain(self._line(head, rest))
+            line = self._line(head, rest)
+            # ``_chain``, written out: four events of every step come through here.
+            self._prev = sha256(line).hexdigest().encode("ascii")
+            self._seq = number = self._seq + 1
+            self._buffer.append(line)
+            self._waiting += len(line)
         if self._mode == "event":
             self.sync()
         elif self._waiting > _VALVE:
@@ -303,12 +308,11 @@ class TraceWriter:
             self._sealed = last
             return self._seq
 
-    def _chain(self, line: bytes) -> int:
+    def _chain(self, line: bytes) -> None:
         self._prev = sha256(line).hexdigest().encode("ascii")
-        self._seq = number = self._seq + 1
+        self._seq += 1
         self._buffer.append(line)
         self._waiting += len(line)
-        return number
 
     def _write(self, lines: list[bytes], last: int) -> None:
         if self._watch is not None:

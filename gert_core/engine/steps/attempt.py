@@ -15,7 +15,6 @@ from gert_core.api import (
     Undecided,
 )
 from gert_core.engine.again import SecretNeeded
-from gert_core.engine.sessions import served_alone
 from gert_core.engine.signals import CANCELLED, Rank, Unwind
 from gert_core.engine.steps.attempts import add_attempt, add_cancelled
 from gert_core.engine.steps.context import AttemptContext
@@ -38,11 +37,12 @@ def attempt(execution: StepExecution) -> Result | None:
     When there is a signal: None, or if a block failed, a result whose fields are kept. The peers of an approved step
     end with the attempt.
     """
+    if not execution.under_approval:
+        return _attempt(execution)
     try:
         return _attempt(execution)
     finally:
-        if (step := served_alone(execution)) is not None:
-            execution.services.sessions.leave(step)
+        execution.services.sessions.leave(execution.key)
 
 
 def _attempt(execution: StepExecution) -> Result | None:

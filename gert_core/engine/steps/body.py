@@ -13,7 +13,7 @@ from gert_core.api import ErrorKind, StepProblem
 from gert_core.documents.model_errors import model_errors, path_text
 from gert_core.kit.models import EXPR, RAW, STEPS
 from gert_core.plugin.printing import here
-from gert_core.template import Symbol, compile_value, composed
+from gert_core.template import Symbol, compile_value, limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gert_core.template import Template, Variables
 
 _LATER: Final = frozenset({EXPR, RAW, STEPS})
+_RENDERED: Final = {"rendered": True}
+"""What validators are told when every template has its value."""
 
 
 class ModelFailed(Exception):  # noqa: N818 - its cause is the error
@@ -50,7 +52,7 @@ class Body:
         rendered = self._render(variables, partial)
         before, here.inside = here.inside, True
         try:
-            return self._model.model_validate(rendered, context=None if partial else {"rendered": True})
+            return self._model.model_validate(rendered, context=None if partial else _RENDERED)
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             where = path_text(model_errors(error, rendered)[0].path)
@@ -180,12 +182,14 @@ def _plan_map(parts: dict[str, tuple[object, _Shape]]) -> Callable[[Variables, b
             moving.append((key, plan))
     if not moving:
         return None
+    names = {key for key, _ in moving}
+    limited = limit(len(moving), (value for key, value in constant.items() if key not in names))
 
     def render(variables: Variables, partial: bool) -> object:
         out = dict(constant)  # keeps the order of the document
         for key, plan in moving:
             out[key] = plan(variables, partial)
-        return composed(out)
+        return limited(out)
 
     return render
 
@@ -195,9 +199,11 @@ def _plan_list(raw: list[object], shape: _Shape) -> Callable[[Variables, bool], 
     if not any(plans):
         return None
     parts = list(zip(raw, plans, strict=True))
+    constant = [value for value, plan in parts if plan is None]
+    limited = limit(len(parts) - len(constant), constant)
 
     def render(variables: Variables, partial: bool) -> object:
-        return composed([value if plan is None else plan(variables, partial) for value, plan in parts])
+        return limited([value if plan is None else plan(variables, partial) for value, plan in parts])
 
     return render
 

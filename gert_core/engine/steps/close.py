@@ -36,9 +36,8 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     assert result is not None  # noqa: S101 - without a signal there is a result
     if isinstance(result, Ended):
         return _close_end(execution, result)
-    outputs = result.outputs
+    outputs, failed = result.outputs, not isinstance(result, Completed)
     try:
-        failed = not isinstance(result, Completed)
         outputs = normalise(execution, outputs) if outputs else {}
         if outputs or execution.compiled.declares_outputs or execution.rendered_levels:
             outputs = check_contract(execution, outputs, failed=failed)
@@ -53,12 +52,12 @@ def close(execution: StepExecution, result: Result | None) -> Done:
         outputs, fields = {}, {}
     if result.principal is not None and execution.principal in (None, execution.facts.acting):
         execution.principal = result.principal
-    status, failure = StepStatus.SUCCESS, None
-    if not isinstance(result, Completed):
-        status = StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR
-        failure = {"kind": result.kind, "message": _reason(execution, result)}
+    if isinstance(result, Completed):
+        return finish(execution, StepStatus.SUCCESS, completion_data(outputs, fields, None, result.detail))
+    status = StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR
+    failure = {"kind": result.kind, "message": _reason(execution, result)}
     data = completion_data(outputs, fields, failure, result.detail)
-    if status is StepStatus.ERROR and isinstance(result, Errored) and not result.acted and execution.compiled.leaf:
+    if isinstance(result, Errored) and not result.acted and execution.compiled.leaf:
         data["started"] = False
     return finish(execution, status, data)
 
@@ -282,10 +281,11 @@ def _done(
     failure: Failure | None,
     cause: Signal | None = None,
 ) -> Done:
-    if status is StepStatus.ERROR and execution.compiled.gated and failure is not None:
+    failed = status is StepStatus.FAILED or status is StepStatus.ERROR
+    if failed and status is StepStatus.ERROR and execution.compiled.gated and failure is not None:
         # What comes behind an approval that could not be asked for, or became void too often, was not approved.
         return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(replace(failure, status="skipped"),)))
-    if status in (StepStatus.FAILED, StepStatus.ERROR) and not execution.compiled.node.fields.continue_on_fail:
+    if failed and not execution.compiled.node.fields.continue_on_fail:
         if not execution.maybe:
             signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
             return Done(status=status, outputs=outputs, signal=signal)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Errored, ErrorKind, EventType, Principal, RunError, StepProblem, StepStatus, Undecided
 from gert_core.engine.again import SecretNeeded
@@ -21,6 +21,7 @@ from gert_core.engine.steps.unable import postponed
 from gert_core.engine.steps.visibility import trace_visibility
 from gert_core.engine.view import View
 from gert_core.governance.decision import strictest
+from gert_core.governance.rules import Act
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.kinds import STEP
 from gert_core.template import Symbol, TemplateError
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.claims import ExecutionClaim
     from gert_core.engine.steps.compiled import CompiledStep
     from gert_core.governance import Decision
+    from gert_core.template import Condition
+
+_ALLOW: Final = str(Act.ALLOW)
+"""Compared with for every step: to look up a member of an enumeration takes longer."""
 
 
 class StepExecution:
@@ -52,6 +57,7 @@ class StepExecution:
         *("compiled", "contract", "deadline", "decision", "description", "doubts", "exported", "facts", "frame"),
         *("gate", "idempotency_key", "inputs", "item", "jump", "key", "layer", "maybe", "principal", "read_late"),
         *("rendered_levels", "run", "scope", "services", "signals", "step", "substituted", "uncertain", "undecided"),
+        "under_approval",
     )
 
     approved: tuple[ApprovalRequest, int]
@@ -106,20 +112,22 @@ class StepExecution:
         self.rendered_levels: tuple[Contract, ...] = ()
         """The levels of the rendered step's contract where they are others than those of the step as it is written."""
         self.decision: Any = None
+        self.under_approval = False
+        """Whether the decision demands an approval, so that the step has peers of its own."""
         self.deadline: Deadline = frame.deadline
         self.step: Any = None
         self.exported: list[str] = []
 
     def perform(self) -> Done:
         """Run the phases; every error becomes a status or a signal, never an exception of a plugin."""
-        services = self.services
+        services, compiled = self.services, self.compiled
         if (ended := CANCELLED if services.stop.thrown else services.requested.signal) is not None:
             return Done(status=StepStatus.SKIPPED, signal=ended)
         self.began = time.perf_counter()
         self.doubts = self.run.doubts
         if services.recorded is not None:
-            if self.compiled.leaf and (record := services.recorded.finished(self.key)) is not None:
-                if self.compiled.gated and record.status == StepStatus.SUCCESS:
+            if compiled.leaf and (record := services.recorded.finished(self.key)) is not None:
+                if compiled.gated and record.status == StepStatus.SUCCESS:
                     from gert_core.engine.steps.gates import confirm_gate
 
                     confirm_gate(self)
@@ -129,19 +137,19 @@ class StepExecution:
             if services.recorded.gates and services.recorded.gates.waits(self):
                 return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED))
         try:
-            if not self._wanted():
+            if compiled.when is not None and not self._wanted(compiled.when):
                 if services.recorded is not None:
                     services.recorded.gates.refuse_skipped(self.key)
                 return self._skip("when")
             render_step(self)
-            category = None if self.compiled.type.outcome is None else self._category()
+            category = None if compiled.type.outcome is None else self._category()
         except (StepProblem, PluginFault) as problem:
             if services.recorded is not None:
                 services.recorded.gates.refuse_skipped(self.key)
             return self._unable(problem.kind, problem.message)
         except SecretNeeded as need:
             return postponed(self, need)
-        if self.compiled.governed and (stopped := self.govern(category)) is not None:
+        if compiled.governed and (stopped := self.govern(category)) is not None:
             return stopped
         try:
             self.start()
@@ -149,13 +157,14 @@ class StepExecution:
             return self.unwritable(error.__context__)
         if self.claim is not None:
             self.claim.start(self)
-        if not self.compiled.leaf:
+        if not compiled.leaf:
             self._enter()
-        if self.compiled.retry is not None:
+        if compiled.retry is not None:
             from gert_core.engine.steps.retrying import run_attempts
 
-            return run_attempts(self, self.compiled.retry)
-        self.deadline = self.frame.deadline.within(self.compiled.timeout, limit=self.compiled.limit)
+            return run_attempts(self, compiled.retry)
+        if compiled.timeout is not None:  # from now on
+            self.deadline = self.frame.deadline.within(compiled.timeout, limit=compiled.limit)
         return close(self, attempt(self))
 
     def _enter(self) -> None:
@@ -167,11 +176,9 @@ class StepExecution:
 
             self.services.progress.outlined(self.info, outline_of(self))
 
-    def _wanted(self) -> bool:
-        if self.compiled.when is None:
-            return True
+    def _wanted(self, when: Condition) -> bool:
         try:
-            return self.compiled.when.test(self.layer)
+            return when.test(self.layer)
         except TemplateError as error:
             raise StepProblem(ErrorKind.TEMPLATE, f"when: {error.message}") from None
         except Undecided:
@@ -210,12 +217,15 @@ class StepExecution:
         self.add(EventType.CONTRACT_EVALUATED, {}, encoded=contract_bytes, principal=KERNEL)
         if self.services.recorded is None or not self._recalled(self.services.recorded):
             self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL, fresh=True)
+        if self.decision.action == _ALLOW:
+            return None
         if self.decision.denied and backend.enforces:
             kind, why = ErrorKind.GOVERNANCE_DENIED, self.decision.reason
             failure = Failure(key=self.key, step_id=compiled.id, status="skipped", kind=kind, message=why)
             data = {"type": compiled.type.name, "reason": kind, "message": why}
             return finish(self, StepStatus.SKIPPED, data, denied=failure)
-        if self.decision.needs_approval and backend.enforces and backend.will_execute(self):
+        self.under_approval = self.decision.needs_approval
+        if self.under_approval and backend.enforces and backend.will_execute(self):
             from gert_core.engine.steps.approval import approve
 
             return approve(self)

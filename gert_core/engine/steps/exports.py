@@ -100,13 +100,15 @@ def apply_state(
     if compiled.exports:
         found = ((name, _exported({**fields, **outputs}, name, path)) for name, path in compiled.exports)
         exported = {name: value for name, value in found if value is not MISSING}
-    for name in exported:
-        refuse_collision(execution, name)
+        for name in exported:
+            refuse_collision(execution, name)
     set_entry(execution, status, outputs, fields)
     if execution.scope is not None:
         layer.write_scope(execution.scope, outputs)
     else:
         layer.promote(compiled.id, outputs)
+    if not exported:
+        return []
     for name, value in exported.items():
         layer.export(compiled.id, name, value)
     return list(exported)
@@ -117,8 +119,12 @@ def set_entry(
 ) -> None:
     """Store what is read at the step's id: its outputs, and what else is known about it."""
     compiled = execution.compiled
-    hidden = {name: fields[name] for name in compiled.hidden if name in fields} if compiled.hidden else {}
-    execution.layer.set_step(compiled.id, {**fields, **outputs}, execution.status(status), **hidden)
+    entry, word = {**fields, **outputs}, execution.status(status)
+    if compiled.hidden:
+        hidden = {name: fields[name] for name in compiled.hidden if name in fields}
+        execution.layer.set_step(compiled.id, entry, word, **hidden)
+    else:
+        execution.layer.set_step(compiled.id, entry, word)
     if execution.attempt > 1 or compiled.retry is not None:
         keep_attempts(execution)
 
