@@ -263,10 +263,20 @@ def test_an_item_that_a_loop_may_not_come_to(lab, expression, why):
         assert warnings(lab, ENDS + use(f"{{{{ {written} }}}}")) == []
 
 
+AROUND = {
+    "nothing": "- %s\n",
+    "block": "- { id: one, type: block, steps: [ %s ] }\n",
+    "parallel": "- { id: one, type: parallel, branches: [ { steps: [ %s ] }, { steps: [] } ] }\n",
+    "jump": "- { id: one, type: tool, tool: lab, scope: s, next: l }\n"
+    "- { id: two, type: tool, tool: lab, scope: s } # gert: ignore[unreachable-step]\n- %s\n",
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("more", [", when: '{{ .on }}'", ", continue_on_fail: true"])
-def test_results_of_a_loop_are_there_whatever_became_of_its_items(lab, more):
+def test_results_of_a_loop_are_there_whatever_became_of_its_items(lab, more, around):
     reading = use('{{ .l }}{{ .l.0 }}{{ .l.0.status }}{{ .l.0.failure }}{{ pluck .l "value" }}')
-    assert warnings(lab, LOOP % more + reading) == []
+    assert warnings(lab, AROUND[around] % (LOOP % more).strip("- \n") + reading) == []
 
 
 @pytest.mark.parametrize(
@@ -500,6 +510,60 @@ def test_items_of_a_loop_that_stands_on_some_paths_may_be_missing(lab, place):
     assert found.message.endswith("step `l` runs on only some paths")
     assert warnings(lab, steps + use("{{ .l.0.value }}", WHEN % 'eq .l.0.status "success"')) == []
     assert warnings(lab, steps + use("{{ .l.0.value }}", WHEN % 'eq .step.l.status "success"')) == []
+
+
+WHOLE = [
+    "{{ .l }}",
+    "{{ len .l }}",
+    '{{ pluck .l "status" }}',
+    "{{ .step.l.0 }}",
+    "{{ index .l 0 }}",
+    "{{ l | length }}",
+]
+
+
+@pytest.mark.parametrize("expression", WHOLE)
+@pytest.mark.parametrize("place", ["arm", "handler"])
+def test_results_of_a_loop_that_may_not_have_begun_may_be_missing(lab, place, expression):
+    steps = SOME_PATHS[place].replace("LOOP", (LOOP % ", when: '{{ .on }}'").strip("- \n"))
+    (found,) = warnings(lab, steps + use(expression))
+    assert found.message.endswith("may be undefined: step `l` runs on only some paths")
+    fallback, tested = re.fullmatch(r"write `(.*)`, or read it only where `(.*)` is `success`", found.hint).groups()
+    assert warnings(lab, steps + use(f"{{{{ {fallback} }}}}")) == []
+    for test in (f'eq {tested} "success"', f'ne {tested} "not_run"', "l is defined"):
+        assert warnings(lab, steps + use(expression, WHEN % test)) == []
+
+
+@pytest.mark.parametrize("cleanup", ["on_failure", "finally"])
+def test_cleanup_may_run_before_a_loop_has_begun(lab, cleanup):
+    loop, first = (LOOP % "").strip("- \n"), "{ id: a, type: tool, tool: lab }, "
+    block = f"- {{ id: g, type: block, when: '{{{{ .on }}}}', steps: [ %s ], {cleanup}: [ %s ] }}\n"
+    inner = f"{{ id: i, type: block, %s steps: [ {loop} ] }}"
+    reading = use("{{ len .l }}").strip("- \n")
+    (found,) = warnings(lab, block % (first + loop, reading))
+    assert found.hint.startswith("write `(.l | default (range 0))`")
+    assert len(warnings(lab, block % (inner % "when: '{{ .on }}',", reading))) == 1
+    assert warnings(lab, block % (loop, reading)) == warnings(lab, block % (inner % "", reading)) == []
+
+
+@pytest.mark.parametrize("cleanup", ["on_failure", "finally"])
+def test_cleanup_of_the_run_may_run_before_a_loop_has_begun(lab, cleanup):
+    ends = "- { id: z, type: end, outcome: { category: resolved } }\n"
+    reading = f"{cleanup}:\n" + use("{{ len .l }}")
+
+    def doubts(steps):
+        path = lab.directory / "book.yaml"
+        path.write_text(lab.book(steps + ends, meta=META, end=False) + reading)
+        return [d.rule for d in validate_runbook(path, registry=lab.runner.registry).diagnostics]
+
+    assert doubts("- { id: a, type: tool, tool: lab }\n" + LOOP % "") == ["maybe-undefined"]
+    assert doubts(LOOP % "") == []
+
+
+def test_a_loop_that_a_later_round_reads_has_not_begun_in_the_first(lab):
+    loop = f"- {{ id: r, type: repeat, repeat: {{ max: 2 }}, steps: [ %s, {(LOOP % '').strip('- ')} ] }}\n"
+    assert len(warnings(lab, loop % use("{{ len .l }}").strip("- \n"))) == 1
+    assert warnings(lab, loop % use("{{ len (.l | default (range 0)) }}").strip("- \n")) == []
 
 
 NAMED = (

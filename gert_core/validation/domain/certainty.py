@@ -84,6 +84,26 @@ def _starts(step: StepNode, last: BlockNode) -> bool:
     return node.fields.for_each is None
 
 
+def has_begun(step: StepNode, around: dict[tree.Path, int]) -> bool:
+    """Return whether a step stands first in what the step with these ancestors cleans up after."""
+    common = common_list(step, around)
+    if common is not None and common.first != common.then:
+        return False
+    node = step
+    while node.index == 0 and node.within is not None and not node.within.cleanup:
+        block, owner = node.within, node.within.owner
+        if owner is None or block.block is None:
+            return common is None
+        if owner.type.flow is not Flow.IN_ORDER or block.block.runs[0] < 1:
+            return False
+        if common is not None and owner.within is common.block:
+            return True
+        if guarded(owner) or owner.fields.for_each is not None:
+            return False
+        node = owner
+    return False
+
+
 def own_statuses(step: StepNode) -> frozenset[str]:
     """Return the statuses that a step, or an item of a loop, may have where its list goes on behind it."""
     found = {SUCCESS}
@@ -121,8 +141,10 @@ def may_end_before(step: StepNode, item: tuple[str, ...]) -> bool:
     return loop is not None and loop.until is not None and is_item(item) and item[-1] != "0"
 
 
-def why_uncertain(step: StepNode, *, item: bool) -> str:
-    """Return why an output of a step, or of an item of a loop, may be missing."""
+def why_uncertain(step: StepNode, *, item: bool, begins: bool) -> str:
+    """Return why an output of a step, or of an item of a loop, may be missing although the step ``begins``, or else."""
+    if not begins:
+        return f"step `{step.id}` runs on only some paths"
     if item and _may_lack(step):
         return f"items of `{step.id}` may " + ("be skipped" if guarded(step) else "fail, and the run goes on")
     if guarded(step):
@@ -141,6 +163,7 @@ def default_of(kind: str, shown: str, *, kernel: bool) -> str:
 __all__ = [
     "FAILED",
     "default_of",
+    "has_begun",
     "is_certain",
     "is_protected",
     "may_end_before",

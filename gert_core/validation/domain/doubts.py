@@ -8,6 +8,7 @@ from gert_core.api import Flow
 from gert_core.validation.domain.certainty import (
     FAILED,
     default_of,
+    has_begun,
     is_certain,
     is_protected,
     may_end_before,
@@ -18,7 +19,7 @@ from gert_core.validation.domain.certainty import (
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.flow import guarded
-from gert_core.validation.domain.looped import is_item, items_on
+from gert_core.validation.domain.looped import is_item, items_on, reads_results
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.shared import SKIPPED, came_through, runs_with
 from gert_core.validation.domain.tested import (
@@ -99,9 +100,10 @@ class Doubts:
         if not doubtful:
             return False
         step = doubtful[0][0]
-        item = self._item(step, path)
-        early = may_end_before(step, item)
-        why = f"`until` may end `{step.id}` before it" if early else why_uncertain(step, item=is_item(item))
+        item, begins = self._item(step, path), not self._reads_results(step, path)
+        early = begins and may_end_before(step, item)
+        why = why_uncertain(step, item=is_item(item), begins=begins)
+        why = f"`until` may end `{step.id}` before it" if early else why
         where = self._where([steps[0] for steps in doubtful], path)
         self._warn(text, reference, path, kind, why=why, where=where)
         return True
@@ -143,7 +145,8 @@ class Doubts:
         """Return the end of the hint for a path whose steps may not have run: which tests make it certain."""
         asked: list[tuple[str, ...]] = []
         for step in steps:
-            item, looped = self._item(step, path), step.fields.for_each is not None and step.id != self.refs.item
+            item = self._item(step, path) if not self._reads_results(step, path) else ()
+            looped = step.fields.for_each is not None and step.id != self.refs.item
             if may_end_before(step, item) or (looped and item and not is_item(item)):
                 return ""
             if not item and not self._in_view(step):
@@ -228,6 +231,9 @@ class Doubts:
             left = possible(step, self.refs.ctx.flow, self.refs.around())
             if left - own_statuses(step) and came_through(step, known, self.refs.ctx.flow):
                 left = own_statuses(step)
+            if self._reads_results(step, path):
+                begun = "not_run" not in left - excluded or (DEFINED, *own[:1]) in known
+                return begun or has_begun(step, self.refs.around())
             item = self._item(step, path)
             if step.id == self.refs.item:  # one item, which has come to its end
                 left = own_statuses(step)
@@ -246,6 +252,10 @@ class Doubts:
             if SUCCESS in left and left <= _ANSWERED:
                 return True
         return False
+
+    def _reads_results(self, step: StepNode, path: tuple[str, ...]) -> bool:
+        """Return whether a path reads what is there once a loop has begun."""
+        return reads_results(step, without_step(path), item=self.refs.item)
 
     def _in_view(self, step: StepNode) -> bool:
         """Return whether the status of a step is readable here: of one inside a loop it is so only there."""

@@ -17,6 +17,8 @@ Key = Any
 SCOPE: Final = "scope"
 EXPORT: Final = "export"
 """In the key ``(EXPORT, name)``: the steps that export a name, also if others promote it."""
+BEGUN: Final = "begun"
+"""In the key ``(BEGUN, id)``: a loop, which has results once it has begun, whatever became of its items."""
 EACH: Final = "*"
 """In a scope's key: the results of a for_each, by key or index."""
 BELOW: Final = "**"
@@ -214,4 +216,16 @@ class Environment:
         return None
 
 
-__all__ = ["BELOW", "EACH", "EXPORT", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key", "doubtful", "perhaps"]
+__all__ = [
+    "BEGUN",
+    "BELOW",
+    "EACH",
+    "EXPORT",
+    "NAMESPACE",
+    "SCOPE",
+    "Entry",
+    "Environment",
+    "Key",
+    "doubtful",
+    "perhaps",
+]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Flow
 from gert_core.validation.domain.context import FAILURE
-from gert_core.validation.domain.environment import SCOPE
+from gert_core.validation.domain.environment import BEGUN, SCOPE
 from gert_core.validation.domain.flow import guarded
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def outputs_on(
         head, rest = rest[0], rest[1:]
     entry, step = names.get(head), by_id.get(head)
     found = [entry] if entry is not None else []
+    if found and step is not None and reads_results(step, (head, *rest), item=item):
+        return [names.get((BEGUN, step.id), found[0])]
     while found and step is not None:
         if not rest or rest[0] in _NEVER:
             return found[:-1]
@@ -55,6 +57,12 @@ def outputs_on(
         found.append(inner)
         step, rest = by_id.get(rest[0]), rest[1:]
     return found
+
+
+def reads_results(step: StepNode, own: Sequence[str], *, item: str | None) -> bool:
+    """Return whether a path reads all results of a loop, or one of them, as they are."""
+    looped = step.fields.for_each is not None and step.id != item
+    return looped and own[0] == step.id and len(own) < 3 and own[-1] not in _NEVER
 
 
 def _is_there(step: StepNode, rest: Sequence[str], inner: Entry | None) -> bool:
@@ -104,4 +112,4 @@ def is_item(target: Target) -> bool:
     return len(target) > 0 and len(target) % 2 == 0
 
 
-__all__ = ["OF_LOOPS", "is_item", "items_on", "outputs_on"]
+__all__ = ["OF_LOOPS", "is_item", "items_on", "outputs_on", "reads_results"]

@@ -11,6 +11,7 @@ from gert_core.validation.domain.cleanup import clean_up
 from gert_core.validation.domain.concurrent import known_order
 from gert_core.validation.domain.constants import check_constants
 from gert_core.validation.domain.environment import (
+    BEGUN,
     BELOW,
     EACH,
     EXPORT,
@@ -317,6 +318,7 @@ class VariableWalk:
         until = fields.for_each.until if fields.for_each is not None else None
         items = holds and not guarded(step) and not fields.continue_on_fail and until is None
         env.define(step.id, collection(item, keyed=keyed), step, sure=sure, holds=items)
+        env.define((BEGUN, step.id), NAMESPACE, step, sure=sure, holds=holds)
         if fields.scope is not None:
             segments, templated = scope_segments(fields.scope)
             self._namespace(segments, step, sure=sure)
