@@ -146,7 +146,7 @@ def _checked(
     """Return the answer, signed, if it counts as far as is known here."""
     check_answerable(entry, approved=response.approved, approver=response.approver_id, now=now)
     signed = response if key is None else _signed(response, entry.request, against, key)
-    refusal = assess_next(signed, entry.answers, entry.request, against)
+    refusal = assess_next(signed, entry.standing.heard, entry.request, against)
     if refusal is not None:
         kind, hint = refusal.kind, "ask somebody who may approve it"
         if kind == ErrorKind.KEY_NOT_PERSONAL:

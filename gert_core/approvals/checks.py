@@ -249,6 +249,11 @@ def recount(
     return approvers, None if len(approvers) >= request.min_approvers else reason
 
 
+def mark_of(response: ApprovalResponse) -> tuple[object, ...]:
+    """Return what identifies an answer; its free text is left out because the trace has it masked."""
+    return response.ticket_id, response.approved, response.approver_id, response.timestamp, response.signature
+
+
 def recorded_response(data: Mapping[str, object]) -> ApprovalResponse:
     """Return the answer in the data of an ``approval_response`` event."""
     names = ApprovalResponse.__struct_fields__
@@ -325,6 +330,7 @@ __all__ = [
     "Tally",
     "assess",
     "identity_of",
+    "mark_of",
     "outside_validity",
     "recorded_response",
     "recount",

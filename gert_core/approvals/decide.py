@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api import ApprovalResponse, ApprovalTicket, ErrorKind, EventType, GertError, Principal, StepProblem
-from gert_core.approvals.checks import UNSEALED, AnswerAssessment, AnswerResult, Tally, assess, recorded_response
+from gert_core.approvals.checks import (
+    UNSEALED,
+    AnswerAssessment,
+    AnswerResult,
+    Tally,
+    assess,
+    mark_of,
+    recorded_response,
+)
 from gert_core.approvals.deadline import TicketDeadline
 from gert_core.approvals.seals import SEAL, seal_of
 from gert_core.governance.people import is_agent
@@ -150,7 +158,7 @@ class ApprovalProcess:
     def _add_recorded(self, state: _RequestState, data: Mapping[str, object]) -> ApprovalDecision | None:
         """Add an answer from the trace with its recorded result; a required signature is verified again."""
         response = recorded_response(data)
-        state.known[_identity(response)] += 1
+        state.known[mark_of(response)] += 1
         state.last = response
         result = data.get("result")
         if result == AnswerResult.COUNTED:
@@ -175,8 +183,8 @@ class ApprovalProcess:
     def _add_answer(self, state: _RequestState, response: ApprovalResponse) -> ApprovalDecision | None:
         """Check one answer and trace it; return a decision when it decides the request."""
         request = state.request
-        if isinstance(response, ApprovalResponse) and state.known[_identity(response)] > 0:
-            state.known[_identity(response)] -= 1
+        if isinstance(response, ApprovalResponse) and state.known[mark_of(response)] > 0:
+            state.known[mark_of(response)] -= 1
             return None
         assessment = assess(response, request, self._known, tally=state.tally)
         self._record(request, response, assessment)
@@ -326,11 +334,6 @@ def _principal(approver_id: object) -> dict[str, str]:
     if is_agent(approver_id):
         return Principal(kind="agent", id=approver_id.partition(":")[2].strip() or approver_id).to_json()
     return Principal(kind="human", id=approver_id).to_json()
-
-
-def _identity(response: ApprovalResponse) -> tuple[object, ...]:
-    """Return what identifies an answer; its free text is left out because the trace has it masked."""
-    return response.ticket_id, response.approved, response.approver_id, response.timestamp, response.signature
 
 
 __all__ = ["ApprovalDecision", "ApprovalProcess"]

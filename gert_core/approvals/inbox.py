@@ -250,7 +250,7 @@ def _entry(
         run=run,
         answers=answers,
         resolved=told.resolved.get(ticket_id, ABORTED if told.aborted else None),
-        standing=standing(answers, request, against),
+        standing=standing(answers, request, against, set_aside=told.set_aside),
         people=against.people,
         unreadable=tuple(
             Unreadable(run_id=run.run_id, ticket_id=ticket_id, problem=answer.message)

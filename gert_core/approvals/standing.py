@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from gert_core.api import ErrorKind
-from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess
+from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess, mark_of
 from gert_core.approvals.requests import comparable_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gert_core.api import ApprovalRequest, ApprovalResponse
     from gert_core.approvals.checks import AnswerAssessment
@@ -34,16 +34,31 @@ class TicketStanding(Struct, frozen=True, kw_only=True):
     rejected: bool = False
     refused: dict[str, str] = {}
     """By comparable id of the approver why an approval does not count."""
+    heard: tuple[ApprovalResponse, ...] = ()
+    """Those of the answers that the run has not set aside."""
 
 
-def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals) -> TicketStanding:
-    """Check the answers to a ticket as its run will; one that does not count there takes nothing from anybody."""
-    refused: dict[str, str] = {}
-    tally, unverified, rejected = _counted(answers, request, known, refused)
+def standing(
+    answers: Iterable[ApprovalResponse],
+    request: ApprovalRequest,
+    known: Approvals,
+    *,
+    set_aside: Mapping[tuple[object, ...], str] | None = None,
+) -> TicketStanding:
+    """Check the answers to a ticket as its run will; one that does not count there takes nothing from anybody.
+
+    ``set_aside`` are those that the run has read and set aside, with why: it is right, whatever is known here.
+    """
+    aside = set_aside or {}
+    found = [(answer, aside.get(mark_of(answer))) for answer in answers]
+    heard = tuple(answer for answer, why in found if why is None)
+    refused = {comparable_id(answer.approver_id): why for answer, why in found if why is not None}
+    tally, unverified, rejected = _counted(heard, request, known, refused)
     if rejected:
-        return TicketStanding(approved=tally.approvers, rejected=True)
+        return TicketStanding(approved=tally.approvers, rejected=True, heard=heard)
     open_ = {who: shown for who, shown in unverified.items() if who not in tally.approvers}
-    return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()), refused=refused)
+    refused = {who: why for who, why in refused.items() if who not in open_}
+    return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()), refused=refused, heard=heard)
 
 
 def assess_next(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from gert_core.api import EventType, RunError, RunStatus
+from gert_core.approvals.checks import AnswerResult, mark_of, recorded_response
 from gert_core.runs.changers import changed_by
 from gert_core.runs.state import ABORTED
 from gert_core.runs.withdrawn import WITHDRAWN
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
 
 
 class Told(Struct, frozen=True):
-    """What a run's trace tells about its tickets: how they were resolved, and who started and changed the run."""
+    """What a run's trace tells about its tickets: how they were resolved, and who started and changed the run.
+
+    ``set_aside`` are the answers that the run read and that have no effect, with why: it may know more than others do,
+    such as its policies of ``--policy``.
+    """
 
     resolved: dict[str, str] = {}
     actors: frozenset[str] = frozenset()
     changed_by: tuple[frozenset[str], ...] = ()
+    set_aside: dict[tuple[object, ...], str] = {}
     aborted: bool = False
     """Whether the run was ended for good, with whatever it waited for."""
 
@@ -47,6 +53,8 @@ def told_by(run: StoredRun) -> Told:
     actors = {run.owner} - {""}
     changers = list[frozenset[str]]()
     asked = set[str]()
+    counted = set[tuple[object, ...]]()
+    aside: dict[tuple[object, ...], str] = {}
     aborting = aborted = False
     for event in read(run, run_id=run.run_id):
         if event.type == EventType.RUN_START:
@@ -57,6 +65,12 @@ def told_by(run: StoredRun) -> Told:
                 changers.append(names)
         elif event.type == EventType.APPROVAL_SUBMITTED:
             asked.add(str(event.data.get("ticket_id")))
+        elif event.type == EventType.APPROVAL_RESPONSE:
+            mark = mark_of(recorded_response(event.data))
+            if event.data.get("result") == AnswerResult.SET_ASIDE:
+                aside[mark] = str(event.data.get("message") or "")
+            else:
+                counted.add(mark)
         elif event.type == EventType.RUN_SUSPENDED and aborting:  # it waits for what its cleanup asked alone
             waited = {str(ticket) for ticket in event.data.get("tickets") or ()}
             found |= dict.fromkeys(asked - waited - found.keys(), WITHDRAWN)
@@ -66,7 +80,9 @@ def told_by(run: StoredRun) -> Told:
             found[str(event.data.get("ticket_id"))] = str(event.data.get("status") or "resolved")
         elif event.type == EventType.RUN_COMPLETE:
             aborted = _aborted(event)
-    return Told(found, frozenset(actors), tuple(changers), aborted)
+    for mark in counted:  # the same answer again is set aside
+        aside.pop(mark, None)
+    return Told(found, frozenset(actors), tuple(changers), aside, aborted)
 
 
 __all__ = ["Told", "ended", "told_by"]

@@ -17,9 +17,10 @@ from gert_core.runs.answers import answered
 from gert_core.runs.lost_secrets import need_lost_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gert_core.api import StoredRun
+    from gert_core.approvals.checks import Approvals
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState
 
@@ -70,10 +71,13 @@ class NextStep(Struct, frozen=True, kw_only=True):
         return {"why": self.why, "command": list(self.command)}
 
 
-def next_steps_of(info: RunInfo) -> list[NextStep]:
-    """Return what can be done about a run, the likeliest first; nothing for one that is over or cannot be resumed."""
+def next_steps_of(info: RunInfo, *, known: Callable[[], Approvals] | None = None) -> list[NextStep]:
+    """Return what can be done about a run, the likeliest first; nothing for one that is over or cannot be resumed.
+
+    ``known`` gives what answers to its tickets are checked against, where that is known.
+    """
     words = tuple(shlex.split(info.run.option))
-    return [replace(step, command=(*step.command, *words)) if step.stored else step for step in _found(info)]
+    return [replace(step, command=(*step.command, *words)) if step.stored else step for step in _found(info, known)]
 
 
 def resume_options(step: NextStep) -> dict[str, Any] | None:
@@ -101,12 +105,12 @@ def resume_options(step: NextStep) -> dict[str, Any] | None:
     return found
 
 
-def _found(info: RunInfo) -> list[NextStep]:
+def _found(info: RunInfo, known: Callable[[], Approvals] | None) -> list[NextStep]:
     state = info.state
     if state is None or not state.resumable or info.moved is not None:
         return []
     if info.live:
-        return list(_approvals(info.run, state))
+        return list(_approvals(info.run, state, known))
     point = state.resume_point or {}
     needs = str(point.get("needs") or "")
     if needs == "unblock":
@@ -115,7 +119,7 @@ def _found(info: RunInfo) -> list[NextStep]:
         return [*_deciding(state, point["steps"]), *_ending(state)]
     if needs == "retry":
         return list(_retrying(info.run, state))
-    found = list(_approvals(info.run, state))
+    found = list(_approvals(info.run, state, known))
     if state.status in (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING):  # any other run asks again
         found += _answers(info.run, state)
     found.append(
@@ -222,16 +226,17 @@ def _unrepeatable(state: RunState) -> list[str]:
     return [key for key, record in state.steps.items() if record.unrepeatable and not record.container]
 
 
-def _approvals(run: StoredRun, state: RunState) -> Iterator[NextStep]:
+def _approvals(run: StoredRun, state: RunState, known: Callable[[], Approvals] | None) -> Iterator[NextStep]:
     if not state.tickets:
         return
     from gert_core.approvals.inbox import entry_of
+    from gert_core.approvals.standing import UNCHECKED
 
     now = datetime.now(UTC)
     lead = OR
     for ticket_id, ticket in state.tickets.items():
         try:
-            entry = entry_of(run, ticket_id)
+            entry = entry_of(run, ticket_id, known=known or (lambda: UNCHECKED))
         except GertError as error:
             command = ("gert", "approvals", "show", ticket_id)
             yield NextStep(why=f"see what is wrong: {error.message}", command=command, lead=lead)

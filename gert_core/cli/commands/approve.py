@@ -14,7 +14,10 @@ from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gert_core.api import ApprovalResponse
+    from gert_core.approvals.checks import Approvals
     from gert_core.approvals.inbox import TicketEntry
 
 
@@ -65,13 +68,13 @@ def answer(
     for what in entry.unreadable:
         err(escape(f"an answer to ticket {ticket} is left out: {what.problem}"))
     if json:
-        out(json_.dumps(_json(entry, response), ensure_ascii=False))
+        out(json_.dumps(_json(entry, response, known), ensure_ascii=False))
     else:
-        _say(entry, response)
+        _say(entry, response, known)
     return 0
 
 
-def _say(entry: TicketEntry, response: ApprovalResponse) -> None:
+def _say(entry: TicketEntry, response: ApprovalResponse, known: Callable[[], Approvals]) -> None:
     request = entry.request
     signed = f", signed with {response.signature_alg}" if response.signature else ""
     verb = "Approved" if response.approved else "Rejected"
@@ -81,10 +84,10 @@ def _say(entry: TicketEntry, response: ApprovalResponse) -> None:
         out(escape(f"This approval does not count: {why}."))
     if response.approved and missing > 0:
         out(f"{missing} more approval{'s' if missing > 1 else ''} needed.")
-    show_following(entry.run)
+    show_following(entry.run, known=known)
 
 
-def _json(entry: TicketEntry, response: ApprovalResponse) -> dict[str, object]:
+def _json(entry: TicketEntry, response: ApprovalResponse, known: Callable[[], Approvals]) -> dict[str, object]:
     return {
         "ticket_id": entry.request.ticket_id,
         "run_id": entry.request.run_id,
@@ -92,7 +95,7 @@ def _json(entry: TicketEntry, response: ApprovalResponse) -> dict[str, object]:
         "response": response.to_json(),
         "missing": entry.missing,
         "problem": entry.why_not(response.approver_id) if response.approved else None,
-        "next": following(entry.run),
+        "next": following(entry.run, known=known),
     }
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gert_core.api import Outcome, StoredRun
+    from gert_core.approvals.checks import Approvals
     from gert_core.documents.tree import Runbook
     from gert_core.hosting.advice import NextStep
     from gert_core.runs.holds import Hold
@@ -140,17 +141,20 @@ def show_next(steps: Sequence[NextStep], *, to: Callable[[str], None] = err) -> 
         to(escape(line))
 
 
-def show_following(run: StoredRun) -> None:
-    """Print what to do about a run next, after a command changed what it waits for."""
+def show_following(run: StoredRun, *, known: Callable[[], Approvals] | None = None) -> None:
+    """Print what to do about a run next, after a command changed what it waits for.
+
+    ``known`` gives what answers to its tickets are checked against, where that is known.
+    """
     info = _info(run)
     if info.live:
         out(escape(f"Run {info.run_id} is being executed, and goes on by itself."))
-    show_next(_following(info), to=out)
+    show_next(_following(info, known), to=out)
 
 
-def following(run: StoredRun) -> list[dict[str, Any]]:
+def following(run: StoredRun, *, known: Callable[[], Approvals] | None = None) -> list[dict[str, Any]]:
     """Return the same as ``next`` of a JSON document."""
-    return [step.to_json() for step in _following(_info(run))]
+    return [step.to_json() for step in _following(_info(run), known)]
 
 
 def _info(run: StoredRun) -> RunInfo:
@@ -159,13 +163,13 @@ def _info(run: StoredRun) -> RunInfo:
     return run_info(run)
 
 
-def _following(info: RunInfo) -> list[NextStep]:
+def _following(info: RunInfo, known: Callable[[], Approvals] | None) -> list[NextStep]:
     from gert_core.hosting.advice import NextStep, next_steps_of
 
     if info.state is None:
         words = ("gert", "runs", "show", info.run_id, *shlex.split(info.run.option))
         return [NextStep(why="see why the run cannot be read", command=words)]
-    return next_steps_of(info)
+    return next_steps_of(info, known=known)
 
 
 def _show_more(result: RunResult, info: RunInfo) -> None:
