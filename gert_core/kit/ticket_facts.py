@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _VALUE: Final = 300
 _LISTED: Final = 20
+_BESIDES: Final = 600
+_STARTED: Final = ("connect", "stdin", "env", "program", "cwd")
+"""What belongs to a command that its words do not tell: ``sh`` does what it reads."""
 
 
 def heading(request: ApprovalRequest) -> str:
@@ -45,8 +48,14 @@ def facts(request: ApprovalRequest) -> dict[str, str]:
 
 
 def command_text(request: ApprovalRequest, size: int) -> str:
-    """Return the command in at most ``size`` characters; of a longer one also its length and hash."""
-    return bounded(escape(command_of(request)), size)
+    """Return the command in at most ``size`` characters, and what else is started or called with it, one per line.
+
+    Of a longer text it also has the length and the hash.
+    """
+    started: Mapping[str, Any] = request.document.get("command") or {}
+    told = {name: started[name] for name in _STARTED if started.get(name)}
+    besides = [f"{name}: {bounded(escape(_text(value)), _BESIDES)}" for name, value in told.items()]
+    return bounded("\n".join([escape(command_of(request)), *besides]), size)
 
 
 def inputs_text(request: ApprovalRequest, size: int) -> str:
@@ -78,8 +87,11 @@ def bounded(text: str, size: int) -> str:
 
 
 def _value(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return shorten(escape(text), _VALUE)
+    return shorten(escape(_text(value)), _VALUE)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _tags(request: ApprovalRequest, name: str) -> str:

@@ -142,3 +142,25 @@ def test_a_long_command_is_cut_and_says_how_long_it_is(project, slack):
     command = next(b["text"]["text"] for b in slack.message()["blocks"] if "*Command*" in str(b))
     assert len(command) <= 2_950
     assert "characters, SHA-256" in command
+
+
+def test_a_message_shows_what_a_command_reads_and_gets(project, slack):
+    """``sh`` does what it reads, and a server is somewhere: the words of a command do not tell that."""
+    action = '{argv: [sh], stdin: "rm -rf /data\\n", env: {LD_PRELOAD: /tmp/x.so}}'
+    contract = "{effects: [network], writes: [service], inputs: {what: {type: any}}}"
+    head = f"apiVersion: tool/v0\nmeta: {{name: change, transport: stdio}}\ncontract: {contract}\n"
+    project.write("tools/change.tool.yaml", f"{head}actions: {{do: {action}}}\n")
+    project.execute()
+    shown = texts(slack.message())
+    assert "```\nsh\n" in shown
+    assert r"stdin: rm -rf /data\u000a" in shown
+    assert "LD_PRELOAD" in shown
+    assert f"cwd: {project.root}" in shown
+
+
+def test_a_message_shows_where_a_server_is(project, slack):
+    tool = 'apiVersion: tool/v0\nmeta: {name: change, transport: jsonrpc, connect: "unix:/tmp/there.sock"}\n'
+    contract = "contract: {effects: [network], writes: [service], inputs: {what: {type: any}}}\n"
+    project.write("tools/change.tool.yaml", f"{tool}{contract}actions: {{do: {{method: wipe.all}}}}\n")
+    project.execute()
+    assert "connect: unix:/tmp/there.sock" in texts(slack.message())

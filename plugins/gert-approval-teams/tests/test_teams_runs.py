@@ -54,6 +54,20 @@ def test_nothing_in_a_request_is_markup(project, teams):
     assert r"\u202e" in text_of(card)
 
 
+def test_a_card_shows_what_a_command_reads_and_where_a_server_is(project, teams):
+    contract = "contract: {effects: [network], writes: [service], inputs: {what: {type: any}}}\n"
+    for meta, action in (
+        ("transport: stdio", "{argv: [sh], stdin: rm -rf /data}"),
+        ('transport: jsonrpc, connect: "unix:/tmp/there.sock"', "{method: wipe.all}"),
+    ):
+        tool = f"apiVersion: tool/v0\nmeta: {{name: change, {meta}}}\n{contract}actions: {{do: {action}}}\n"
+        project.write("tools/change.tool.yaml", tool)
+        project.execute()
+    command, server = (text_of(card).splitlines() for card in teams.cards)
+    assert command[command.index("Command") + 1 :][:2] == ["sh", "stdin: rm -rf /data"]
+    assert server[server.index("Command") + 1 :][:2] == ["change wipe.all", "connect: unix:/tmp/there.sock"]
+
+
 @pytest.mark.parametrize("fault", [503, 429, RESET])
 def test_three_tries_that_fail_leave_a_ticket_that_is_sent_again(project, teams, fault):
     teams.mischief = [fault] * 3

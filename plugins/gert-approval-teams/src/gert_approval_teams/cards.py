@@ -29,7 +29,7 @@ def card(request: ApprovalRequest, *, link: str, since: Mapping[str, Any] | None
     for label, value in shown.items():
         body.append(_runs(_run(f"{label}: ", weight="Bolder"), _run(value)))
     body.append(_line("Command", weight="Bolder"))
-    body.append(_line(command_text(request, _COMMAND), fontType="Monospace"))
+    body += [_line(line, fontType="Monospace") for line in command_text(request, _COMMAND).split("\n")]
     if inputs := inputs_text(request, _INPUTS):
         body.append(_line("Inputs", weight="Bolder"))
         body += [_line(line, fontType="Monospace") for line in inputs.split("\n")]
