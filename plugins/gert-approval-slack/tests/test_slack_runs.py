@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 
@@ -107,6 +108,26 @@ def test_messages_follow_what_happens_elsewhere(project, slack):
     assert (end["thread_ts"], end["channel"]) == (slack.message()["ts"], CHANNEL)
     assert "ended: resolved (ok)" in end["text"]
     assert project.sent()[0]["settled"] is True
+
+
+def test_a_message_takes_reasons_and_names_of_any_length(project, slack):
+    """Slack refuses a section of more than 3,000 characters: the message would keep its buttons for ever."""
+    project.settle(require_signed_approvals=False, bridges={}, people={}, rule={"min_approvers": 12})
+    project.execute()
+    ticket = project.ticket()
+    with project.host() as host:
+        for number in range(11):
+            project.gert("approve", ticket, "--as", f"{number}-{'a' * 300}", "--reason", "<&>" * 2000)
+        host.update_messages()
+        assert len(buttons(slack.message())) == 2
+        assert re.search(r"\nand \d+ more$", texts(slack.message()), re.MULTILINE)
+        project.gert("reject", ticket, "--as", "bob", "--reason", "not now " + "&" * 5000)
+        host.update_messages()
+    shown = texts(slack.message())
+    assert buttons(slack.message()) == []
+    assert "*Answered.*" in shown
+    assert "*bob* rejected" in shown
+    assert ": not now &amp;" in shown
 
 
 def test_the_message_of_a_cancelled_run_has_no_buttons_and_gets_them_again(project, slack):

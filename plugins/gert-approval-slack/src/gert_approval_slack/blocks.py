@@ -18,6 +18,7 @@ REJECT: Final = "gert_reject"
 _COMMAND: Final = 2_900
 _INPUTS: Final = 1_500
 _FIELD: Final = 900
+_SAID: Final = 2_900
 _HEADER: Final = 150
 _FENCE: Final = re.compile(r"`{3,}")
 
@@ -45,14 +46,14 @@ def open_message(
     if former:
         blocks.insert(1, _context(former))
     if so_far:
-        blocks.append(_section("\n".join(so_far)))
+        blocks.append(_section(_lines(so_far)))
     blocks.append({"type": "actions", "block_id": "gert_decision", "elements": _buttons(request)})
     return {"text": escaped(heading(request)), "blocks": blocks}
 
 
 def settled_message(request: ApprovalRequest, *, lines: Sequence[str], link: str | None = None) -> dict[str, Any]:
     """Return ``text`` and ``blocks`` of a ticket that takes no more answers: what became of it, and no buttons."""
-    said = "\n".join(lines)
+    said = _lines(lines)
     return {"text": said, "blocks": [*_about(request, link=link), _section(said)]}
 
 
@@ -119,6 +120,18 @@ def _confirm(request: ApprovalRequest, label: str, style: str) -> Block:
 
 def _section(text: str) -> Block:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
+
+
+def _lines(lines: Sequence[str]) -> str:
+    """Return the first of these lines, as many as Slack takes in one section, and how many more there are."""
+    kept, left = list[str](), _SAID
+    for line in lines:
+        left -= len(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    more = len(lines) - len(kept)
+    return "\n".join([*kept, *([f"and {more} more"] if more else [])])
 
 
 def _context(text: str) -> Block:

@@ -10,6 +10,7 @@ from gert_approval_slack.blocks import escaped, open_message, settled_message, w
 from gert_approval_slack.session import ticket_link
 from gert_approval_slack.settings import read_settings
 from gert_core.kit.escaping import escape
+from gert_core.kit.excerpts import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,9 @@ _GONE: Final = frozenset(
     {"message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found", "is_archived"}
 )
 """What Slack answers when a message cannot be rewritten any more."""
+_NAME: Final = 80
+_REASON: Final = 300
+"""The most characters of who answered and why: Slack refuses a message with a section that is too long."""
 _CANCELLED: Final = "cancelled"
 _ENDED: Final = frozenset({"completed", "failed", "error", _CANCELLED, "aborted"})
 _STANDINGS: Final = {
@@ -91,12 +95,12 @@ def _counts(state: TicketState, answer: ApprovalResponse) -> bool:
 
 def _answer(answer: ApprovalResponse) -> str:
     """Return who answered, and when."""
-    who = f"*{escaped(escape(answer.approver_id))}*"
+    who = f"*{escaped(shorten(escape(answer.approver_id), _NAME))}*"
     identity = answer.identity or {}
     if identity.get("provider") == "slack" and str(identity.get("user", "")).isalnum():
         who += f" (<@{identity['user']}>)"
     said = "approved" if answer.approved else "rejected"
-    why = f": {escaped(escape(answer.reason))}" if answer.reason else ""
+    why = f": {escaped(shorten(escape(answer.reason), _REASON))}" if answer.reason else ""
     return f"{who} {said} this {when(answer.timestamp)}{why}"
 
 
