@@ -67,7 +67,7 @@ def _check_people(report: Report, document: Document, schemes: Callable[[str], S
 
 
 def _check_demands(report: Report, runbook: Runbook, registry: Registry, project: Project | None) -> None:
-    """Report approvers in what steps demand that are no ids; warn about groups that no policy declares here."""
+    """Report approvers in what steps demand that cannot be ids; warn about groups that no policy declares here."""
     from gert_core.governance.places import approver_fault, group_hint, unknown_group
     from gert_core.governance.sources import load_policies
 

@@ -230,7 +230,7 @@ def _keys(whose: str, raw: object, *place: str) -> tuple[Key, ...]:
 
 
 def _check_members(group: str, members: Sequence[str]) -> None:
-    """Refuse what is no person's id, and an agent: its approval counts only where a rule names it itself."""
+    """Refuse what cannot be a person's id, and an agent: its approval counts only where a rule names it itself."""
     for number, member in enumerate(members):
         if is_agent(member):
             message = f"group {group!r} has the agent {member!r}; agents are named in `approvers` of a rule itself"

@@ -47,7 +47,7 @@ def check_groups(sources: Sequence[Source], people: People) -> None:
 
 
 def check_gates(runbook: Runbook, people: People) -> None:
-    """Refuse an approver that a step itself demands: a group that no policy declares, or what is no person's id."""
+    """Refuse an approver that a step itself demands: an unknown group, or what cannot be a person's id."""
     for step in runbook.by_id.values():
         gate = runbook.functions.gate(step)
         for index, name in enumerate(() if gate is None else gate.approvers):
