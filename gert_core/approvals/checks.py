@@ -17,6 +17,7 @@ from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_
 from gert_core.governance.mapping import is_mapped
 from gert_core.governance.people import LOGIN, NO_PEOPLE, SPACES, id_fault, is_agent
 from gert_core.kit.times import parse_time
+from gert_core.kit.wire import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -216,12 +217,17 @@ def identity_of(identity: Mapping[str, str]) -> tuple[str, str]:
     The space of one that names no provider is "", in which no person is; one that is not all text raises ``RunError``.
     """
     given: object = identity
-    if not isinstance(given, Mapping) or not all(isinstance(one, str) for pair in given.items() for one in pair):
+    if not isinstance(given, Mapping) or not all(_is_text(one) for pair in given.items() for one in pair):
         message = "the identity of an answer must be a mapping with texts only: provider, tenant, user"
         raise RunError(message, kind=ErrorKind.APPROVAL_MALFORMED, hint="nothing was written; pass ids as text")
     provider, parts = identity.get("provider", ""), [identity.get("tenant"), identity.get("user")]
     space = provider if provider in SPACES else LOGIN
     return space if provider else "", "/".join(part for part in parts if part)
+
+
+def _is_text(value: object) -> bool:
+    """Return whether a value is text that can be written: half of a surrogate pair is what cannot."""
+    return isinstance(value, str) and as_text(value) == value
 
 
 def recount(
@@ -273,6 +279,8 @@ def _malformed(response: object) -> str | None:
         convert(asdict(response), ApprovalResponse)
     except ValidationError as error:
         return f"the answer has something of another type: {error}"
+    if not all(_is_text(text) for pair in (response.identity or {}).items() for text in pair):
+        return "the identity of the answer is not text"
     return None
 
 

@@ -14,6 +14,7 @@ from gert_core.engine.known_secrets import refuse_secrets
 from gert_core.governance.people import LOGIN
 from gert_core.hosting.comments import comment_on
 from gert_core.kit.tickets import TicketStore
+from gert_core.kit.wire import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +59,7 @@ class Deciding:
         """
         if identity is not None:
             identity_of(identity)  # one that is not text is nothing to look for, nor to keep
+        evidence = as_text(evidence) if isinstance(evidence, str) else evidence
         with self._deciding:  # two clicks at once are one answer and a duplicate
             entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
             if identity is None:

@@ -131,10 +131,13 @@ def test_who_may_not_approve_neither_approves_nor_rejects(tmp_path, identity, ki
         {"provider": "slack", "tenant": {"T1": 1}, "user": "U1"},
         {"provider": "web", "user": "alice@corp", "more": [1]},
         {"provider": "web", "user": "alice@corp", 7: "x"},
+        {"provider": "web", "user": "alice@corp\udcff"},
+        {"provider": "\ud800", "user": "alice@corp"},
+        {"provider": "web", "user": "alice@corp", "more": "\ud800"},
         "alice@corp",
         ["web", "alice@corp"],
     ],
-    ids=str,
+    ids=ascii,
 )
 def test_an_identity_that_is_not_text_is_refused(house, identity):
     ticket = house.start()
@@ -148,6 +151,17 @@ def test_an_identity_that_is_not_text_is_refused(house, identity):
         ):
             assert kind_of(call) == "approval_malformed"
         assert host.ticket(ticket).entry.answers == ()
+
+
+def test_evidence_that_is_not_utf_8_is_kept_as_text(house):
+    ticket = house.start()
+    with house.host() as host:
+        refused = {"provider": "web", "user": "nobody@corp"}
+        assert kind_of(lambda: host.decide(ticket, approved=True, identity=refused, evidence="\udcff"))
+        given = host.decide(ticket, approved=True, identity=BY_ALICE, evidence="\udcff")
+        assert given.evidence == "\ufffd"
+        assert host.decide(ticket, approved=True, identity=BY_ALICE, evidence="\udcff").timestamp == given.timestamp
+    assert house.resume().document["status"] == "completed"
 
 
 def test_refused_answers_use_nothing_up_and_are_bounded(house):
