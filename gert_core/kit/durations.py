@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Annotated, Final
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -30,10 +31,14 @@ def _duration(value: object) -> float:
 
 
 def _hint(value: object) -> str:
-    """Return how to write what was probably meant, such as ``10 minutes``."""
+    """Return how to write what was probably meant, such as ``10 minutes``, where that is a duration."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)", str(value).strip().lower()[:LENGTH])
     unit = next((unit for unit, words in _UNITS.items() if found and found[2] in words), None)
-    return f"write `{found[1]}{unit}`" if found and unit and float(found[1]) > 0 else "write it like `30s` or `5m`"
+    meant = f"{found[1]}{unit}" if found and unit else ""
+    with suppress(ValueError):
+        parse_duration(meant)
+        return f"write `{meant}`"
+    return "write it like `30s` or `5m`"
 
 
 Duration = Annotated[

@@ -235,3 +235,11 @@ def test_a_call_with_too_few_arguments_is_shown_how_it_is_made(validate, call, r
 def test_a_loop_in_a_template_is_sent_to_for_each(validate, template):
     (found,) = validate(STEP.replace("n: x", f"n: '{template}'").replace(", FIELD", ""))
     assert "write `for_each` for a step per item" in found["hint"]
+
+
+@pytest.mark.parametrize("wrong", ["99999999999999d", "99999999999999 days", "0 minutes", "10 minutes"])
+def test_a_hint_about_a_duration_is_one(validate, wrong):
+    steps = "  - {{ id: w, type: wait, for: {} }}\n"
+    (found,) = validate(steps.format(wrong))
+    assert found["rule"] == "duration-syntax"
+    assert validate(steps.format(code_in(found["hint"])[0])) == []
