@@ -118,6 +118,7 @@ def is_agent(person_id: str) -> bool:
 
 
 _MASK: Final = "<REDACTED"
+_UNREAD: Final = "\ufffd"
 
 
 @lru_cache(maxsize=256)
@@ -134,6 +135,8 @@ def id_fault(person_id: str) -> str | None:
         return "has spaces at an end or doubled ones"
     if not is_visible(person_id):
         return "has characters that cannot be seen"
+    if _UNREAD in person_id:  # whatever else was not UTF-8 would be the same person
+        return f"has a mark ({_UNREAD}) in place of what is not UTF-8"
     if _MASK in person_id:  # read again from a trace, it would be the secret
         return "looks like a masked secret"
     if is_agent(person_id) and not person_id.startswith(AGENT):

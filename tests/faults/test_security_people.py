@@ -476,6 +476,7 @@ LOOKALIKES = [
     "a  lice",
     "alice\u2060",
     "ali\u034fce",
+    "ali\ufffdce",
     "group:ops",
     "Group:ops",
     "",
