@@ -90,6 +90,16 @@ def test_a_misspelled_name_in_a_step_is_corrected(validate):
     assert validate(text.replace("ehco", "echo")) == []
 
 
+@pytest.mark.parametrize("written", ["echo:do", "echo.do"])
+@pytest.mark.parametrize("action", ["", ", action: do"])
+def test_a_tool_with_its_action_is_written_as_both(validate, written, action):
+    step = STEP.replace("tool: echo", f'tool: "{written}"{action}')
+    rule, hint = validate.only(f"{HEAD}tools: [echo]\nsteps:\n{step}{END}")
+    assert (rule, hint) == ("tool-undeclared", f"write `tool: echo`{'' if action else ' and `action: do`'}")
+    mended = step.replace(f'tool: "{written}"', "tool: echo" + ("" if action else ", action: do"))
+    assert validate(f"{HEAD}tools: [echo]\nsteps:\n{mended}{END}") == []
+
+
 def test_missing_tools_are_added(validate):
     text = f"{HEAD}steps:\n{STEP}{END}"
     assert validate.only(text) == ("tool-undeclared", "add `tools: [echo]` to the runbook")

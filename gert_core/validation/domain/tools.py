@@ -73,8 +73,20 @@ def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
         "tool-undeclared",
         f"step `{step.id}` uses the tool `{use.tool}`, which is not listed under `tools`",
         path=path,
-        hint=ctx.report.did_you_mean(use.tool, ctx.runbook.tools) or f"add `{use.tool}` to `tools`",
+        hint=_with_action(ctx, use, field=path[-1])
+        or ctx.report.did_you_mean(use.tool, ctx.runbook.tools)
+        or f"add `{use.tool}` to `tools`",
     )
+
+
+def _with_action(ctx: Context, use: ToolUse, *, field: str | int) -> str | None:
+    """Return how a tool that is written with its action, as scenarios do, is written in a step."""
+    for sign in (":", "."):
+        name, _, action = use.tool.partition(sign)
+        tool = ctx.runbook.tools.get(name)
+        if tool is not None and action in tool.tool.actions:
+            return f"write `{field}: {name}`" + ("" if use.action == action else f" and `action: {action}`")
+    return None
 
 
 def _action(ctx: Context, step: StepNode, use: ToolUse, actions: list[str]) -> None:
