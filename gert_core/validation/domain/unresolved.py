@@ -8,6 +8,7 @@ from gert_core.validation.domain.concurrent import known_order, within_disorder
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.looped import OF_LOOPS
+from gert_core.validation.domain.meant import kept_apart, shorter
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
 
@@ -69,7 +70,8 @@ class UnresolvedReferences:
             return _RULE, "`.run.status` exists only in the cleanup of the run", where
         if shape.kind == "object":
             known = shape.fields or shape.beside
-            hint = self.ctx.report.did_you_mean(miss.segment, {**shape.beside, **known}, prefix=f"{parent}.")
+            hint = shorter(path, self.env, (miss.depth,))
+            hint = hint or self.ctx.report.did_you_mean(miss.segment, {**shape.beside, **known}, prefix=f"{parent}.")
             if hint is None and known:
                 hint = f"it has {listing(known)}"
             return _RULE, f"`{parent}` has no `{miss.segment}`", hint
@@ -128,9 +130,12 @@ class UnresolvedReferences:
         definers = self._all_definers().get(name, [])
         if definers == [step] and len(path) == 1 and (hint := self._exported_as(name)):
             return _RULE, f"`{shown}` is not defined", hint
+        if definers and step is None:
+            why = "and constants have their values before the first step"
+            return _RULE, f"`{shown}` is set by `{definers[0].id}`, {why}", "read it in the steps that need it"
         if definers:
             return self._known_elsewhere(name, path, definers, step=step, around=around)
-        hint = self._exported_as(name) if len(path) == 1 else None
+        hint = self._alone(name) if len(path) == 1 else shorter(path, self.env, (0,), (0, 2))
         hint = hint or self.ctx.report.did_you_mean(name, self.env.variable_names(), prefix=".")
         if name == "now":
             hint = "a resumed run must see the same time: read `.run.started`"
@@ -200,6 +205,10 @@ class UnresolvedReferences:
             items = ", or read it of its items" if loop.fields.for_each is not None else ""
             return f"use it inside the loop{items}"
         return f"add `export: [{name}]` to `{step.id}` and read `.{name}`"
+
+    def _alone(self, name: str) -> str | None:
+        """Return how to read what a name that is not defined here is an output of a step before."""
+        return self._exported_as(name) or kept_apart(name, self.ctx.steps, self.env, self.facts)
 
     def _exported_as(self, output: str, *, by: StepNode | None = None) -> str | None:
         """Return under which name an output is known here, where a step exports it under another."""
