@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.documents.fields import NAME_PATTERN, OUTPUT_PATTERN, TAG_PATTERN
-from gert_core.documents.model_fields import about_field, example_of, fields_at, named_by, required_at, required_beside
+from gert_core.documents.model_fields import (
+    about_field,
+    example_of,
+    fields_at,
+    fields_below,
+    named_by,
+    required_at,
+    required_beside,
+)
 from gert_core.documents.model_hints import (
     KINDS,
     MODELS,
@@ -223,10 +231,15 @@ def _diagnostic(
         wanted = item.context.get("kinds") or [item.type]
         kinds = [KINDS[kind] for kind in wanted]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
-        from gert_core.documents.shape_hints import respelled  # only mistakes need it
+        from gert_core.documents.shape_hints import reshaped, respelled  # only mistakes need it
 
         name_field = named_by(model, item.path)
         hint = respelled(document.value, path)
+        if hint is None and isinstance(item.value, list | dict):
+            known, required = fields_below(model, item.path), required_at(model, item.path)
+            free = "dict_type" in wanted
+            known = known or ([name_field] if name_field else [])
+            hint = reshaped(str(path[-1]), item.value, kinds, known=known, required=required, free=free)
         hint = hint or type_hint(kinds, item.value, name=str(path[-1]) if path else "", named_by=name_field)
         if hint is None and not MODELS.isdisjoint(wanted):
             hint = map_hint(item.value, required=required_at(model, item.path))

@@ -18,6 +18,12 @@ def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
     return [alias for owner in _owners(model, path) for alias, _ in _aliases(owner)]
 
 
+def fields_below(model: type[BaseModel] | None, path: Path) -> list[str]:
+    """Return the names of the fields of a map at ``path``, or of those inside it; none for values of any kind."""
+    below = _below(model, path if isinstance(path[-1], str) else path[:-1])
+    return [alias for owner in below[:1] for alias, _ in _aliases(owner)]
+
+
 def required_at(model: type[BaseModel] | None, path: Path) -> list[str]:
     """Return the names of the fields that a map at ``path`` must have; where several models fit, in the first one."""
     below = _below(model, path) or _below(model, path[:-1])  # what a list or a map contains is the model of its items
@@ -100,4 +106,4 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
     return [m for argument in inside for m in _models_in(argument)]
 
 
-__all__ = ["about_field", "example_of", "fields_at", "named_by", "required_at", "required_beside"]
+__all__ = ["about_field", "example_of", "fields_at", "fields_below", "named_by", "required_at", "required_beside"]

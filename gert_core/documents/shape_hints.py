@@ -6,9 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.documents.fields import NAME_PATTERN
-from gert_core.documents.model_hints import map_at
+from gert_core.documents.model_hints import KINDS, LONGEST_NAME, map_at, map_hint
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gert_core.documents.tree import Path
 
 _SOURCE: Final = r"(?:\{\{\s*)?\.?([A-Za-z_][\w-]*(?:\.[\w-]+)*)(?:\s*\}\})?"
@@ -17,6 +19,9 @@ _PLAIN: Final = r"[A-Za-z_][\w./-]{0,99}"
 """What is a text in YAML, without quotes."""
 _MOST: Final = 8
 """Longer lists are not spelled out."""
+_STEPS: Final = "steps"
+_FILES: Final = ("path", "file")
+_WORD: Final = r"[\w./][\w./-]{0,99}"
 _BOUNDS: Final = ("ge", "le")
 
 
@@ -31,6 +36,75 @@ def respelled(document: Any, path: Path) -> str | None:
         if spell is not None and (right := spell(owner.get(name), owner)):
             return f"write `{name}: {right}`"
     return None
+
+
+def reshaped(
+    name: str, value: object, kinds: Sequence[str], *, known: Sequence[str], required: Sequence[str], free: bool
+) -> str | None:
+    """Return how a list is written as a map, or a map as a list of texts or as a text; None where that is not known.
+
+    A map has any names (``free``), or ``known`` fields; the values of one of any names may be maps with such fields.
+    """
+    if isinstance(value, list) and KINDS["dict_type"] in kinds:
+        return _by_name(name, value, known) if free else _unlisted(value, kinds, known=known, required=required)
+    if isinstance(value, dict) and list(kinds) == [KINDS["string_type"]]:
+        found = next((value[key] for key in (*_FILES, "name", "id") if key in value), None)
+        return f"write {found}" if isinstance(found, str) and re.fullmatch(_WORD, found) else None
+    if isinstance(value, dict) and KINDS["list_type"] in kinds and not known:
+        texts = [_in_map(*one) for one in value.items()] if len(value) <= _MOST else []
+        return f"write a list: [{', '.join(map(str, texts))}]" if texts and all(texts) else None
+    return None
+
+
+def _in_map(name: object, value: object) -> str | None:
+    """Return the text that a pair of a map stands for where a list of texts belongs."""
+    if isinstance(value, dict):
+        value = next((value[key] for key in _FILES if key in value), None)
+    text = name if value is None else value
+    return text if isinstance(text, str) and re.fullmatch(_WORD, text) else None
+
+
+def _unlisted(value: list[Any], kinds: Sequence[str], *, known: Sequence[str], required: Sequence[str]) -> str | None:
+    """Return how a list is written as a map of fields; None where it is enough to leave the dash out."""
+    maps = [one for one in value if isinstance(one, dict)]
+    if _STEPS in known and maps == value and any("type" in one for one in maps):
+        fields = [f"{field}: ..." for field in required if field != _STEPS]
+        return f"write a map: {{{', '.join([*fields, f'{_STEPS}: [...]'])}}}"
+    if len(value) == 1 and (KINDS["string_type"] in kinds or (maps and any(one in known for one in maps[0]))):
+        return None
+    if len(value) == 1 and (hint := map_hint(value[0], required=[*required])):
+        return hint
+    return f"write a map: its fields are {', '.join(f'`{one}`' for one in known)}" if known else None
+
+
+def _by_name(name: str, value: list[Any], known: Sequence[str]) -> str:
+    """Return how a list is written as a map of any names."""
+    found: dict[object, object] = {}
+    for one in value if len(value) <= _MOST else [None]:
+        pair = re.fullmatch(r"([A-Za-z_][\w-]*)(?:\s*[=:]\s*(.+))?", one) if isinstance(one, str) else None
+        if pair is not None and (pair[2] is None) == bool(known):
+            found[pair[1]] = {} if pair[2] is None else pair[2]
+        elif isinstance(one, dict) and isinstance(one.get("name"), str):
+            rest = {key: inner for key, inner in one.items() if key != "name"}
+            found[one["name"]] = rest["value"] if [*rest] == ["value"] and not known else rest
+        elif isinstance(one, dict):
+            found |= one
+        else:
+            return "write a map: a name in front of each value, instead of `- `"
+    return f"write `{name}: {_flow(found)}`"
+
+
+def _flow(value: object) -> str:
+    """Return a value as it is written inside braces, where it is short."""
+    if isinstance(value, dict) and len(value) <= _MOST:
+        return "{" + ", ".join(f"{key}: {_flow(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    if isinstance(value, str) and len(value) <= LONGEST_NAME:
+        from gert_core.template.quoting import yaml_text  # only mistakes need it
+
+        return value if re.fullmatch(_PLAIN, value) else yaml_text(value)
+    return "..."
 
 
 def bound_hint(name: object, context: dict[str, Any]) -> str | None:
@@ -106,4 +180,4 @@ def _secrets(value: object, _meta: dict[str, Any]) -> str | None:
     return f"[{', '.join(f'{{env: {one}}}' for one in held)}]"
 
 
-__all__ = ["bound_hint", "empty_hint", "respelled"]
+__all__ = ["bound_hint", "empty_hint", "reshaped", "respelled"]

@@ -112,3 +112,78 @@ def test_one_exit_code_is_put_into_a_list(validate):
     rule, hint = validate.only(tool, "codes.tool.yaml")
     assert (rule, hint) == ("wrong-type", "write a list: [0]")
     assert validate(tool.replace("exit_codes: 0", "exit_codes: [0]"), "codes.tool.yaml") == []
+
+
+CALL = "  - {{ id: a, type: tool, tool: echo, inputs: {} }}\n"
+BRANCH = "  - {{ id: p, type: parallel, branches: [ {}, {} ] }}\n"
+WAITS = ("{ id: x, type: wait, for: 1s }", "{ id: y, type: wait, for: 1s }")
+
+
+@pytest.mark.parametrize("written", ["[{ n: x }]", '["n=x"]', "[{ name: n, value: x }]", '["n: x"]'])
+def test_inputs_in_a_list_are_a_map(validate, written):
+    head = f"{HEAD}tools: [echo]\nsteps:\n"
+    rule, hint = validate.only(head + CALL.format(written) + END)
+    assert (rule, hint) == ("wrong-type", "write `inputs: {n: x}`")
+    assert validate(head + CALL.format("{n: x}") + END) == []
+
+
+def test_pairs_that_are_no_words_are_spelled_in_quotes(validate):
+    head = f"{HEAD}tools: [echo]\nsteps:\n"
+    written = """[{ name: n, value: "{{ .run.mode }}" }]"""
+    _, hint = validate.only(head + CALL.format(written) + END)
+    assert hint == """write `inputs: {n: "{{ .run.mode }}"}`"""
+    assert validate(head + CALL.format(hint.removeprefix("write `inputs: ").removesuffix("`")) + END) == []
+    _, hint = validate.only(head + CALL.format("[1, 2]") + END)
+    assert hint == "write a map: a name in front of each value, instead of `- `"
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [("[a, b]", "{a: {}, b: {}}"), ("[{ name: a, type: int, default: 3 }]", "{a: {type: int, default: 3}}")],
+)
+def test_declared_inputs_in_a_list_are_a_map(validate, written, right):
+    text = f"apiVersion: kernel/v0\nmeta: {{ name: b, inputs: {written} }}\nsteps:\n{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("wrong-type", f"write `inputs: {right}`")
+    assert validate(text.replace(written, right)) == []
+
+
+def test_steps_in_a_list_of_their_own_are_put_under_steps(validate):
+    lists, maps = (BRANCH.format(*(shape % one for one in WAITS)) for shape in ("[ %s ]", "{ steps: [ %s ] }"))
+    found = validate(f"{HEAD}steps:\n{lists}{END}")
+    assert [one["hint"] for one in found] == ["write a map: {steps: [...]}"] * 2
+    assert validate(f"{HEAD}steps:\n{maps}{END}") == []
+    node = f"  - {{ id: d, type: dag, nodes: [ [ {WAITS[0]} ] ] }}\n"
+    assert validate.only(f"{HEAD}steps:\n{node}{END}")[1] == "write a map: {name: ..., steps: [...]}"
+
+
+@pytest.mark.parametrize(
+    ("written", "hint", "right"),
+    [
+        ("visibility: [release]", "write a map: its fields are `allow`, `deny`", "visibility: { allow: [release] }"),
+        ("next: [done]", "leave the `- `, or the `[` and `]`, out", "next: done"),
+        ("contract: [{ writes: [x] }]", "leave the `- `, or the `[` and `]`, out", "contract: { writes: [x] }"),
+    ],
+)
+def test_fields_in_a_list_are_a_map(validate, written, hint, right):
+    step = f"  - {{ id: m, type: manual, instructions: Look., {written} }}\n"
+    assert validate.only(f"{HEAD}steps:\n{step}{END}") == ("wrong-type", hint)
+    assert validate(f"{HEAD}steps:\n{step.replace(written, right)}{END}") == []
+
+
+@pytest.mark.parametrize(
+    "written", ["{ echo: ./tools/echo.tool.yaml }", "{ echo: { path: ./tools/echo.tool.yaml } }", "{ echo: }"]
+)
+def test_tools_by_name_are_a_list(validate, written):
+    text = f"{HEAD}tools: {written}\nsteps:\n{STEP}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "wrong-type"
+    assert validate(text.replace(written, hint.removeprefix("write a list: "))) == []
+
+
+@pytest.mark.parametrize("written", ["{ name: echo }", "{ name: echo, path: ./tools/echo.tool.yaml }"])
+def test_a_tool_is_a_name_or_a_path(validate, written):
+    text = f"{HEAD}tools: [{written}]\nsteps:\n{STEP}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "wrong-type"
+    assert validate(text.replace(written, hint.removeprefix("write "))) == []

@@ -45,7 +45,7 @@ def found(text, registry, tmp_path):
         (STEP + "    continue_on_fail: yes\n", (6, 23), "write true"),
         (STEP + '    continue_on_fail: "false"\n', (6, 23), "write false"),
         (STEP + "    export: name\n", (6, 13), "write a list: [name]"),
-        (STEP + "    visibility: [a]\n", (6, 17), "leave the `- `, or the `[` and `]`, out"),
+        (STEP + "    visibility: [a]\n", (6, 17), "write a map: its fields are `allow`, `deny`"),
         ("steps:\n  - type: manual\n    instructions: 5\n", (5, 19), "in quotes"),
         (STEP + "    when: on\n", (6, 11), "write true"),
         (STEP + "    when: '{ .ready }'\n", (6, 11), 'write it as "{{ .ready }}"'),
