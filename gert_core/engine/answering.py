@@ -17,7 +17,7 @@ from gert_core.kit.display import readable_key
 from gert_core.kit.files import UnreadableError
 from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, blob_name, question_digest
 from gert_core.runs.attachments import copy_file
-from gert_core.runs.cache import load_state
+from gert_core.runs.cache import read_state
 from gert_core.runs.moved import refuse_moved
 from gert_core.trace.events import timestamp
 
@@ -56,7 +56,7 @@ def open_questions(run: StoredRun, step: str) -> OpenQuestions:
             hint="answer where it runs, or wait until it is suspended",
         )
     refuse_moved(run)
-    state = load_state(run)
+    state = read_state(run)
     if state.aborted:
         raise RunError(
             f"run {run_id} was aborted, and asks nothing any more",

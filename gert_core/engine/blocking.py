@@ -17,7 +17,7 @@ from gert_core.engine.resume.read import read_run
 from gert_core.engine.resume.trust import refuse_forged
 from gert_core.engine.run_events import suspension
 from gert_core.governance.people import id_fault
-from gert_core.runs.cache import load_state
+from gert_core.runs.cache import read_state
 from gert_core.runs.control import CancelRequest
 from gert_core.runs.find import find_run
 from gert_core.runs.holds import BLOCK, UNBLOCK, key_fault
@@ -120,14 +120,14 @@ def _requested(run: StoredRun, key: str, *, by: str, reason: str, environ: Mappi
     holder = run.holder()
     if holder is None:
         return False
-    masker = run_masker(run, load_state(run), environ)
+    masker = run_masker(run, read_state(run), environ)
     refuse_secret(masker, "key", key, flag="--key")
     refuse_secret(masker, "name", by, flag="--as")
     at = timestamp(datetime.now(UTC))
     request = CancelRequest(by=by, reason=masker.mask_text(reason), at=at, block=key)
     if not block_holder(run, holder, request):
         return False
-    return run.holder() is not None or any(hold.key == key and hold.step_key is None for hold in load_state(run).holds)
+    return run.holder() is not None or any(hold.key == key and hold.step_key is None for hold in read_state(run).holds)
 
 
 def _check(key: str, by: str) -> None:

@@ -62,12 +62,12 @@ def refuse_secret(masker: Masker, what: str, text: str, *, flag: str) -> None:
 
 def secrets_of(run: StoredRun, environ: Mapping[str, str]) -> Masker:
     """Return the same of a run by its trace; of one that cannot be read gert's own secrets are known."""
-    from gert_core.runs.cache import load_state
+    from gert_core.runs.cache import read_state
     from gert_core.runs.state import RunState
 
     state = RunState()
     with suppress(RunError):  # a ticket without a trace beside it says nothing of secrets
-        state = load_state(run)
+        state = read_state(run)
     return run_masker(run, state, environ)
 
 

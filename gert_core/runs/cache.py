@@ -1,4 +1,4 @@
-"""Fold a trace through a cache, which is valid only while the trace has not changed."""
+"""Fold a trace, for lists through a cache, which is valid only while the trace has not changed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,13 @@ class _Cached(Struct, kw_only=True):
     void: Raw
 
 
+def read_state(run: StoredRun) -> RunState:
+    """Return the run's state by its trace alone: a tool of the same user can write a cache that fits the trace."""
+    return fold(read(run, run_id=run.run_id))
+
+
 def load_state(run: StoredRun) -> RunState:
-    """Return the run's state: from its cache if that is of this trace, else folded anew and cached.
+    """Return the run's state for a list: from its cache if that is of this trace, else folded anew and cached.
 
     A cache that cannot be read or written is ignored.
     """
@@ -54,7 +59,7 @@ def load_state(run: StoredRun) -> RunState:
         if state.run_id != run.run_id:
             raise other_run(run.place, state.run_id, run.run_id)
         return state
-    state = fold(read(run, run_id=run.run_id))
+    state = read_state(run)
     # A run in progress is folded again next time anyway; only a trace that is complete is worth a write.
     if stamp is not None and state.seq == stamp[0] and not run.foreign and run.holder() is None:
         with suppress(RunError):
@@ -112,4 +117,4 @@ def _digest(*parts: Raw | bytes) -> str:
     return digest.hexdigest()
 
 
-__all__ = ["last_line_stamp", "load_state"]
+__all__ = ["last_line_stamp", "load_state", "read_state"]

@@ -11,7 +11,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
 from gert_core.api.results import RunStatus
 from gert_core.kit.run_rows import MOVED
-from gert_core.runs.cache import load_state
+from gert_core.runs.cache import load_state, read_state
 from gert_core.runs.lifecycle.words import INTERRUPTED
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import Moved, moved
@@ -107,14 +107,14 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         return None if self.state is None or self.live or self.moved is not None else self.state.resume_point
 
 
-def run_info(run: StoredRun) -> RunInfo:
-    """Return what is known about a run, whatever state it is in."""
+def run_info(run: StoredRun, *, cached: bool = False) -> RunInfo:
+    """Return what is known about a run, whatever state it is in, by its trace; lists take what is ``cached`` of it."""
     live, place = False, None
     try:
         live = run.holder() is not None
         place = run.place
         elsewhere = moved(read_meta(run))
-        state = load_state(run)
+        state = load_state(run) if cached else read_state(run)
     except RunError as error:
         return RunInfo(run=run, place=place, live=live, problem=error.message)
     if not live and state.status == RunStatus.RUNNING:  # it may have been started since
@@ -133,7 +133,7 @@ def list_runs(store: RunStore) -> Iterator[RunInfo]:
                 continue
             raise
         with run:
-            yield run_info(run)
+            yield run_info(run, cached=True)
 
 
 __all__ = ["RunInfo", "list_runs", "run_info"]

@@ -58,7 +58,7 @@ def _new_row(index: Index, root: Path, name: str, place: int) -> RunRow:
         if not stamp.fresh and stamp == stamp_of(name, place):
             index.add(quick, stamp)
         return quick
-    info = run_info(DirectoryRun(root / name))
+    info = run_info(DirectoryRun(root / name), cached=True)
     row = row_of(info)
     over = info.state is not None and (info.state.over or row.status == MOVED)
     ended = over and not info.live and info.trace == root / name / "trace.jsonl"

@@ -1,12 +1,14 @@
-"""What a planted index can make of the list of runs: rows of wrong types are dropped, and nothing but lists believes the others."""
+"""What a planted index or cache can make of lists of runs: rows of wrong types are dropped, and nothing but lists believes others."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from hashlib import sha256
 from zlib import crc32
 
+import msgspec
 import pytest
 from forging import rewrite
 from gertproc import Gert
@@ -87,6 +89,44 @@ def test_an_index_of_the_same_user_lies_to_lists_only(gert):
     (run.parent / ".index.jsonl").unlink()
     (row,) = gert("runs", "list", "--json").document["runs"]
     assert row["status"] == "completed"
+
+
+def plant_cache(gert, edit):
+    """Change the cached state of the one run; its stamp and digest stay right."""
+    file = gert.run() / "state.json"
+    cache = msgspec.json.decode(file.read_bytes())
+    edit(cache)
+    parts = {name: msgspec.Raw(msgspec.json.encode(cache[name])) for name in ("state", "steps", "void")}
+    digest = sha256(b"".join(bytes(part) + b"\n" for part in parts.values())).hexdigest()
+    file.write_bytes(msgspec.json.encode({**cache, "digest": digest, **parts}))
+
+
+def test_a_cache_of_the_same_user_lies_to_lists_only(tmp_path):
+    gert = Gert(tmp_path)
+    rules = "governance: {rules: [{effects: [danger], action: require-approval}]}"
+    gert.write(tool_act=TOOL, book=ASKING.replace("meta: {name: people}", f"meta: {{name: people, {rules}}}"))
+    assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+    run = gert.run()
+
+    def over(cache):
+        outcome = {"category": "resolved", "code": "acted", "meta": {}}
+        cache["state"] |= {"status": "completed", "outcome": outcome, "finished": "2020-01-01T00:00:00Z", "holds": []}
+        cache["steps"][0]["status"] = "success"
+
+    plant_cache(gert, over)
+    (row,) = gert("runs", "list", "--json").document["runs"]
+    assert row["status"] == "completed", "the page says that it can"
+    assert gert("runs", "status", run.name, "--json").document["status"] == "approval_pending"
+    assert gert("runs", "progress", run.name, "--json").document["status"] != "completed"
+    shown = gert("runs", "show", run.name, "--json").document
+    assert (shown["status"], shown["outcome"]) == ("approval_pending", None)
+    assert [step["status"] for step in shown["steps"]] != ["success"]
+    assert gert("runs", "prune", "--older-than", "30d").code == 0
+    assert run.exists(), "its trace says that it waits"
+    (run.parent / ".index.jsonl").unlink(missing_ok=True)
+    (run / "state.json").unlink()
+    (row,) = gert("runs", "list", "--json").document["runs"]
+    assert row["status"] == "approval_pending"
 
 
 def plant_waiting(gert, **changes):

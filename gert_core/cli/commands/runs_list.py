@@ -88,7 +88,7 @@ def _waiting(row: RunRow, kept: RunStore) -> RunRow:
     if row.status not in _STOPPED or row.blocked_on:
         return row
     with suppress(RunError), kept.open(row.run_id) as run:
-        return row if run.path is not None else row_of(run_info(run))
+        return row if run.path is not None else row_of(run_info(run, cached=True))
     return row
 
 
