@@ -144,10 +144,35 @@ def test_the_project_names_the_directory_of_traces_and_a_database_has_none(proje
     assert not (tmp_path / "traces").exists()
 
 
+def taken_names():
+    now = datetime.now().astimezone()
+    return {f"health-check-{now + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}.jsonl" for n in range(60)}
+
+
+@pytest.mark.parametrize(
+    "plant", [Path.touch, os.mkfifo, lambda path: path.symlink_to("nowhere")], ids=["file", "pipe", "dangling link"]
+)
+def test_what_is_no_directory_of_traces_is_said(project, tmp_path, plant):
+    plant(tmp_path / "traces")
+    code, out, err = project.watch("--count", "1")
+    assert (code, out) == (1, "")
+    assert re.match(r"error: the directory of traces \S+/traces cannot be made: File exists\n  hint: make room", err), err
+    assert "gert-watch" not in err, "the plugin is not broken"
+
+
+def test_a_link_that_leads_nowhere_in_place_of_a_trace_does_not_end_the_loop(project, tmp_path):
+    (tmp_path / "traces").mkdir()
+    taken = taken_names()
+    for name in taken:
+        (tmp_path / "traces" / name).symlink_to("nowhere")
+    code, _, err = project.watch("--count", "1")
+    assert (code, err) == (0, "")
+    assert not (tmp_path / "traces" / "nowhere").exists()
+
+
 def test_a_trace_that_is_there_already_is_left_alone(project, tmp_path):
     (tmp_path / "traces").mkdir()
-    now = datetime.now().astimezone()
-    taken = {f"health-check-{now + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}.jsonl" for n in range(60)}
+    taken = taken_names()
     for name in taken:
         (tmp_path / "traces" / name).write_text("mine")
     assert project.watch("--count", "1")[0] == 0

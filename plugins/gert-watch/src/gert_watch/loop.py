@@ -154,10 +154,17 @@ def _trace(host: Host, runbook: Path, moment: datetime) -> Path | None:
     directory = host.traces
     if directory is None:
         return None
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"the directory of traces {directory} cannot be made: {error.strerror}",
+            kind=ErrorKind.RUN_DIRECTORY,
+            hint="make room for it, or name another one in gert-project.yaml: traces: {dir: DIR}",
+        ) from None
     name, number = f"{runbook.stem}-{moment:%Y-%m-%dT%H:%M:%S}", 1
     path = directory / f"{name}.jsonl"
-    while path.exists():
+    while path.is_symlink() or path.exists():
         number += 1
         path = directory / f"{name}-{number}.jsonl"
     return path
