@@ -215,3 +215,14 @@ def test_an_honest_approval_still_counts_after_a_second_look(tmp_path):
     (run / "state.json").unlink(missing_ok=True)
     said = gert("resume", "--run", run.name)
     assert said.code == 0, said.all
+
+
+def test_a_trace_in_a_database_that_is_not_as_it_was_signed_is_named(tmp_path):
+    gert = Gert(tmp_path, GERT_STORE="sqlite:runs.db", GERT_TRACE_SIGNING_KEY_ID="prod")
+    gert.write(tool_touch=TOOL, book=BOOK.replace("SIGNED", ""))
+    keys = [f"hmac-sha256:{base64.b64encode(bytes([n]) * 16).decode()}" for n in (1, 2)]
+    assert gert("exec", "book.yaml", "--approval", "inbox", GERT_TRACE_SIGNING_KEY=keys[0]).code == 0
+    said = gert("resume", "latest", "--json", GERT_TRACE_SIGNING_KEY=keys[1])
+    error = said.document["error"]
+    assert (said.code, error["kind"]) == (1, "trace_altered"), said.all
+    assert re.match(r"the trace run \S+ in sqlite:\S+/runs.db is not as it was signed", error["message"])

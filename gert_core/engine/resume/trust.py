@@ -36,7 +36,7 @@ def refuse_forged(run: RecordedRun, *, environ: Mapping[str, str], schemes: Sche
     if stripped or found.status is TraceStatus.BAD_SIGNATURE:
         detail = "the run is signed, but its seal is not" if stripped else found.detail
         raise RunError(
-            f"the trace {run.trace} is not as it was signed: {detail}",
+            f"the trace {run.stored.place} is not as it was signed: {detail}",
             kind=ErrorKind.TRACE_ALTERED,
             hint="see gert trace verify; an altered run cannot be resumed",
         )

@@ -156,7 +156,9 @@ def test_what_is_no_directory_of_traces_is_said(project, tmp_path, plant):
     plant(tmp_path / "traces")
     code, out, err = project.watch("--count", "1")
     assert (code, out) == (1, "")
-    assert re.match(r"error: the directory of traces \S+/traces cannot be made: File exists\n  hint: make room", err), err
+    assert re.match(r"error: the directory of traces \S+/traces cannot be made: File exists\n  hint: make room", err), (
+        err
+    )
     assert "gert-watch" not in err, "the plugin is not broken"
 
 
