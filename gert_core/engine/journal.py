@@ -102,10 +102,13 @@ class Journal:
             return False
         now = loads(encoded if encoded is not None else self.writer.encode(data))
         if self._recorded.comparable(type, before) != self._recorded.comparable(type, now):
+            hint = "a condition now has a different result; start a new run"
+            if self._recorded.state.changed_by:
+                hint = "it went on with other documents; start a new run, or use the recorded results: --on-drift allow"
             raise RunError(
                 f"the resumed run does not follow its trace: {type} of step {key} would differ",
                 kind=ErrorKind.RESUME_DIVERGED,
-                hint="a condition now has a different result; start a new run",
+                hint=hint,
             )
         return True
 

@@ -102,3 +102,59 @@ def test_a_step_that_runs_again_under_the_same_policies_is_decided_as_before(ger
     decided = [e["data"] for e in gert.events() if e["type"] == "governance_decision" and e["step_key"] == "act"]
     assert decided[0] == decided[-1]
     assert all(data == decided[0] for data in decided)
+
+
+def at_the_step(gert, *more: str) -> str:
+    """Resume, and approve the gate, until the step waits for its approval; return its ticket."""
+    for _ in range(4):
+        found = resume(gert, *more)
+        assert "error" not in found, found
+        assert found["status"] == "approval_pending", found
+        (one,) = found["pending"]
+        if one["step_key"] == "act":
+            return str(one["ticket_id"])
+        assert gert("approve", one["ticket_id"], "--as", "ann").code == 0
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize("flag", [(), ("--on-drift", "allow")], ids=["refuse", "allow"])
+def test_a_policy_put_back_after_it_decided_about_a_new_step_is_no_altered_trace(gert, flag):
+    """The step is decided about for the first time while the policy is softer, and waits; nobody touched the trace."""
+    gert.write(policy=POLICY.replace("ACTION", TWO))
+    assert gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga").code == 0
+    gert.write(policy=POLICY.replace("ACTION", ASK))
+    softer = at_the_step(gert, "--on-drift", "allow")
+    gert.write(policy=POLICY.replace("ACTION", TWO))
+    ticket = at_the_step(gert, *flag)
+    assert ticket != softer
+    for number, person in enumerate(("ann", "bob")):
+        assert acted(gert) == 0, f"{number} people approved it"
+        assert gert("approve", ticket, "--as", person).code == 0
+        resume(gert, *flag)
+    assert acted(gert) == 1
+
+
+def test_allowing_drift_changes_no_request_where_nothing_is_drift(gert):
+    gert.write(policy=POLICY.replace("ACTION", TWO))
+    assert gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga").code == 0
+    at_the_step(gert)
+    gert.write(policy=POLICY.replace("ACTION", ASK))
+    at_the_step(gert, "--on-drift", "allow")
+    gert.write(policy=POLICY.replace("ACTION", TWO))
+    tickets = {at_the_step(gert, *flag) for flag in [(), ("--on-drift", "allow"), (), ("--on-drift", "allow")]}
+    assert len(tickets) == 1
+
+
+def test_what_helps_is_said_where_documents_were_put_back(gert):
+    """The trace follows a changed tool: with that of the start it is not followed, unless results are taken by their key."""
+    gert.write(
+        policy=POLICY.replace("ACTION", ASK), book=BOOK.replace("type: approval, message", "type: manual, instructions")
+    )
+    assert gert("exec", "book.yaml", "--approval", "inbox", "--questions", "suspend", "--as", "olga").code == 0
+    assert gert("answer", "latest", "gate", "confirm=yes").code == 0
+    gert.write(tool_act=TOOL.replace("TAG", "danger, more"))
+    at_the_step(gert, "--on-drift", "allow")
+    gert.write(tool_act=TOOL.replace("TAG", "danger"))
+    error = resume(gert)["error"]
+    assert (error["kind"], error["hint"].split()[-2:]) == ("resume_diverged", ["--on-drift", "allow"]), error
+    at_the_step(gert, "--on-drift", "allow")

@@ -237,7 +237,7 @@ class StepExecution:
         That of a step which is executed again holds too, whatever the policies have become since, or are again.
         """
         before = recorded.decision(self.key)
-        if recorded.allow_drift or recorded.floor_changed or before is None:
+        if recorded.gates.changed or recorded.floor_changed or before is None:
             if (earlier := recorded.earlier_decision(self.key)) is None:
                 return False
             today, strict = self.decision, strictest(self.decision, earlier, risk=self.decision.risk)
@@ -246,19 +246,19 @@ class StepExecution:
             self._decide_again(strict)
             return True
         if before.terms != self.decision.terms:
+            # It may be of a process in which something else applied, and was put back.
             strict = strictest(self.decision, before, risk=self.decision.risk)
-            # A stricter one may be of a process in which something else applied, and was put back.
-            if recorded.same_policies and strict.terms != before.terms:
+            if strict.terms == before.terms:
+                self.decision = strict
+            elif recorded.same_policies and not recorded.state.changed_by:
                 raise RunError(
                     f"the trace says of step {self.key}: {before.action}; the policies decide otherwise, and have not"
                     " changed since the run started",
                     kind=ErrorKind.TRACE_ALTERED,
                     hint="somebody has altered the trace: start a new run",
                 )
-            if strict.terms == before.terms:
-                self.decision = strict
             else:
-                self._decide_again(strict)
+                self._decide_again(self.decision if strict.terms == self.decision.terms else strict)
         return True
 
     def _decide_again(self, decision: Decision) -> None:
