@@ -181,7 +181,7 @@ def test_an_attachment_with_a_secret_is_not_kept_while_the_run_waits(gert):
     assert [file.read_text() for file in (gert.run() / "attachments").iterdir()] == ["x"]
 
 
-@pytest.mark.parametrize("linked", ["the file", "the directory"])
+@pytest.mark.parametrize("linked", ["the file", "the directory", "a second name"])
 def test_an_upload_behind_a_link_is_not_kept(gert, linked, tmp_path_factory):
     gert.write(book=HEAD + ATTACHMENT + TAIL)
     (gert.root / "shot.txt").write_text("a picture")
@@ -193,12 +193,14 @@ def test_an_upload_behind_a_link_is_not_kept(gert, linked, tmp_path_factory):
     (uploads / "shot.txt").unlink()
     if linked == "the file":
         (uploads / "shot.txt").symlink_to(other / "shot.txt")
+    elif linked == "a second name":
+        (uploads / "shot.txt").hardlink_to(other / "shot.txt")
     else:
         uploads.rmdir()
         uploads.symlink_to(other)
     said = gert("resume", "--run", gert.run().name)
     assert said.code == 1
-    assert "is a symbolic link" in said.all
+    assert ("has 2 names" if linked == "a second name" else "is a symbolic link") in said.all
     assert "a plugin failed" not in said.all
     assert (other / "shot.txt").exists()
     assert not list((gert.run() / "attachments").glob("*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache
 from pathlib import Path
@@ -101,10 +102,10 @@ def _upload(stored: StoredRun, name: str) -> Path:
 
 
 def _refuse_link(file: Path) -> None:
-    """Refuse an upload behind a link, which would have another file copied into the run."""
+    """Refuse an upload behind a link of any kind, which would have another file copied into the run."""
     try:
-        with open_file(file):
-            linked = file.parent.is_symlink()
+        with open_file(file) as opened:
+            linked, names = file.parent.is_symlink(), os.fstat(opened.fileno()).st_nlink
     except FileNotFoundError:
         return  # said where it is copied
     except UnreadableError as error:
@@ -112,6 +113,8 @@ def _refuse_link(file: Path) -> None:
     if linked:
         message = f"{file.parent} is a symbolic link; what belongs to a run is not read behind links"
         raise StepProblem(ErrorKind.ATTACHMENT, message)
+    if names > 1:
+        raise StepProblem(ErrorKind.ATTACHMENT, f"{file} has {names} names, and may be a file of somebody else")
 
 
 @cache
