@@ -65,7 +65,7 @@ def block(
         refuse_secret(masker, "key", key, flag="--key")
         refuse_secret(masker, "name", by, flag="--as")
         _refuse_over(run.state)
-        if any(hold.key == key and hold.step_key is None for hold in run.state.holds):
+        if _is_blocked(run.state, key):
             raise RunError(
                 f"run {run.run_id} is blocked on {key} already",
                 kind=ErrorKind.RUN_BLOCKED,
@@ -120,14 +120,20 @@ def _requested(run: StoredRun, key: str, *, by: str, reason: str, environ: Mappi
     holder = run.holder()
     if holder is None:
         return False
-    masker = run_masker(run, read_state(run), environ)
+    before = read_state(run)
+    masker = run_masker(run, before, environ)
     refuse_secret(masker, "key", key, flag="--key")
     refuse_secret(masker, "name", by, flag="--as")
     at = timestamp(datetime.now(UTC))
     request = CancelRequest(by=by, reason=masker.mask_text(reason), at=at, block=key)
-    if not block_holder(run, holder, request):
-        return False
-    return run.holder() is not None or any(hold.key == key and hold.step_key is None for hold in read_state(run).holds)
+    if block_holder(run, holder, request) and run.holder() is not None:
+        return True
+    # It may have blocked the run and ended before it was seen to know of that.
+    return _is_blocked(read_state(run), key) and not _is_blocked(before, key)
+
+
+def _is_blocked(state: RunState, key: str) -> bool:
+    return any(hold.key == key and hold.step_key is None for hold in state.holds)
 
 
 def _check(key: str, by: str) -> None:

@@ -12,10 +12,13 @@ import pytest
 from store_shells import DATABASES, SHORT, STORES, change, each, executing, expire
 
 from gert_core.api import StoreServices, TraceError
+from gert_core.engine import cancelling
+from gert_core.engine.blocking import block
 from gert_core.engine.cancel import Stop
 from gert_core.engine.requested import Requested
 from gert_core.engine.watching import watch_requests
 from gert_core.plugin.lazy import load_target
+from gert_core.plugin.registry import Registry
 from gert_core.runs.control import CANCEL, CancelRequest, put_request, read_request
 from gert_core.trace.writer import TraceWriter
 
@@ -100,6 +103,28 @@ def test_life_block_that_was_not_recorded_is_left_to_the_next_process(opened):
     second.writer.close_run("run_suspended", second.requested.recorded({"status": "blocked"}))
     second.end()
     assert run.info(CANCEL) is None
+
+
+def test_life_block_that_is_obeyed_before_anybody_looks_is_no_second_one(opened, monkeypatch):
+    """The process that executes the run takes the request, blocks the run and is gone before the other one looks again."""
+    monkeypatch.setattr("gert_core.engine.watching.LOOK", 0.01)
+    store = opened()
+    worker = Worker(store.create("r1", blobs={"meta.json": b"{}"}), "first")
+    worker.writer.add("run_start", {"runbook": "book"})
+    worker.writer.sync()
+    until = cancelling._until
+
+    def late(condition, seconds):
+        if not worker.writer.ended:
+            assert until(lambda: worker.requested.request is not None, 10)
+            worker.writer.close_run("run_suspended", worker.requested.recorded({"status": "blocked"}))
+            worker.end()
+        return until(condition, seconds)
+
+    monkeypatch.setattr(cancelling, "_until", late)
+    found = block("r1", store=store, key="k", by="alice", registry=Registry.build(scan=()), environ={})
+    assert found.status == "blocked"
+    assert store.open("r1").info(CANCEL) is None
 
 
 def test_life_block_outlives_a_process_that_lost_its_lease(stores):
