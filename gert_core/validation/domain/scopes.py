@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SEPARATOR: Final = r"[/.]"
 _SEGMENT: Final = r"[\w-]+"
 _GLOB: Final = r"[\w-]+|\*{1,2}"
-_EXPRESSION: Final = r"(?s)\{\{.*?\}\}"
+_EXPRESSION: Final = r"(?s)\{\{(?:(?!\{\{).)*?\}\}"  # a second `{{` ends it: to search up to the end for each takes long
 _STAND_IN: Final = "x"
 _AGENT: Final = ("id", "role")
 
