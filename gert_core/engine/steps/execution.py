@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import Errored, ErrorKind, EventType, Principal, RunError, StepProblem, StepStatus, Undecided
+from gert_core.api import Errored, ErrorKind, EventType, Principal, StepProblem, StepStatus, Undecided
 from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
@@ -20,7 +20,6 @@ from gert_core.engine.steps.render import render_scope, render_step
 from gert_core.engine.steps.unable import postponed
 from gert_core.engine.steps.visibility import trace_visibility
 from gert_core.engine.view import View
-from gert_core.governance.decision import strictest
 from gert_core.governance.rules import Act
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.kinds import STEP
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from gert_core.engine.state import Layer
     from gert_core.engine.steps.claims import ExecutionClaim
     from gert_core.engine.steps.compiled import CompiledStep
-    from gert_core.governance import Decision
     from gert_core.template import Condition
 
 _ALLOW: Final = str(Act.ALLOW)
@@ -232,39 +230,9 @@ class StepExecution:
         return None
 
     def _recalled(self, recorded: Recorded) -> bool:
-        """Hold a decision that an earlier process recorded against today's; it can only make today's stricter.
+        from gert_core.engine.steps.recalled import recalled  # only a resumed run needs it
 
-        That of a step which is executed again holds too, whatever the policies have become since, or are again.
-        """
-        before = recorded.decision(self.key)
-        if recorded.gates.changed or recorded.floor_changed or before is None:
-            if (earlier := recorded.earlier_decision(self.key)) is None:
-                return False
-            today, strict = self.decision, strictest(self.decision, earlier, risk=self.decision.risk)
-            if before is None and (strict.terms, strict.serialize) == (today.terms, today.serialize):
-                return False
-            self._decide_again(strict)
-            return True
-        if before.terms != self.decision.terms:
-            # It may be of a process in which something else applied, and was put back.
-            strict = strictest(self.decision, before, risk=self.decision.risk)
-            if strict.terms == before.terms:
-                self.decision = strict
-            elif recorded.same_policies and not recorded.state.changed_by:
-                raise RunError(
-                    f"the trace says of step {self.key}: {before.action}; the policies decide otherwise, and have not"
-                    " changed since the run started",
-                    kind=ErrorKind.TRACE_ALTERED,
-                    hint="somebody has altered the trace: start a new run",
-                )
-            else:
-                self._decide_again(self.decision if strict.terms == self.decision.terms else strict)
-        return True
-
-    def _decide_again(self, decision: Decision) -> None:
-        self.decision = decision
-        data = {"step_id": self.compiled.id, **decision.to_json()}
-        self.add(EventType.GOVERNANCE_DECISION, data, principal=KERNEL, fresh=True)
+        return recalled(self, recorded)
 
     def start(self, *, acting: bool = True) -> None:
         """Write ``step_start``; a step that is not executed gets no idempotency key: its outcome is known."""

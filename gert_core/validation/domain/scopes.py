@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _SEPARATOR: Final = r"[/.]"
 _SEGMENT: Final = r"[\w-]+"
 _GLOB: Final = r"[\w-]+|\*{1,2}"
-_EXPRESSION: Final = r"(?s)\{\{(?:(?!\{\{).)*?\}\}"  # a second `{{` ends it: to search up to the end for each takes long
+_EXPRESSION: Final = r"(?s)\{\{(?:(?!\{\{).)*?\}\}"
+"""A second ``{{`` ends it: searching up to the end of the text for each would take long."""
 _STAND_IN: Final = "x"
 _AGENT: Final = ("id", "role")
 
