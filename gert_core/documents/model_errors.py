@@ -117,14 +117,19 @@ def to_diagnostics(
     model: type[BaseModel] | None = None,
     extra_fields: Iterable[str] = (),
     also_called: Mapping[str, str] | None = None,
+    written: Mapping[str, str] | None = None,
 ) -> list[Diagnostic]:
     """Return diagnostics for the first errors below ``base``; ``extra_fields`` are also known at its top.
 
-    ``also_called`` are words that other tools use for fields, for hints.
+    ``also_called`` are words that other tools use for fields, for hints. ``written`` are the names that fields at its
+    top have in the document, where they are others.
     """
     extra, words = tuple(extra_fields), also_called or {}
     items = list(islice(found, MAX_ERRORS))
-    told = [_diagnostic(document, item, base=base, model=model, extra_fields=extra, words=words) for item in items]
+    told = []
+    for item in items:
+        place = (*((written or {}).get(str(part), part) for part in item.path[:1]), *item.path[1:])
+        told.append(_diagnostic(document, item, (*base, *place), base, model=model, extra_fields=extra, words=words))
     meant = {
         (*item.path[:-1], right)
         for item, diagnostic in zip(items, told, strict=True)
@@ -202,13 +207,13 @@ def _alternatives(prefix: tuple[tuple[bool, str | int], ...], members: list[_Loc
 def _diagnostic(
     document: Document,
     item: ModelError,
-    *,
+    path: Path,
     base: Path,
+    *,
     model: type[BaseModel] | None,
     extra_fields: tuple[str, ...],
     words: Mapping[str, str],
 ) -> Diagnostic:
-    path = base + item.path
     name = _name(path)
     rule, phase, hint = "wrong-type", 1, None
     key = item.on_key

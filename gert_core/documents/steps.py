@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _COMMON: Final = frozenset(field.alias or name for name, field in StepFields.model_fields.items())
 _TYPE_NAME: Final = r"[a-z][a-z0-9_-]*"
+
+
+_AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class _ImportedType:
@@ -224,8 +228,14 @@ class StepReader:
         return guessed_type(own, {name: self._fields_of(name) | set(t.also_called) for name, t in self._types.items()})
 
     def _body(
-        self, kind: _ImportedType, own: dict[str, object], path: Path, raw: Mapping[str, object]
+        self,
+        kind: _ImportedType,
+        own: dict[str, object],
+        path: Path,
+        raw: Mapping[str, object],
+        written: Mapping[str, str] = _AS_THEY_ARE,
     ) -> StepModel | None:
+        """Return the step's own fields; ``written`` are those that the document calls otherwise."""
         try:
             model: StepModel = self._functions.validate(kind.type, kind.validate, own, path)
             return model
@@ -238,13 +248,20 @@ class StepReader:
         right = {str(item.path[0]): renamed(one) for item, one in zip(unknown, told, strict=False)}
         rest = [item for item in rest if item.type != "missing" or item.path[0] not in right.values()]
         self.diagnostics += to_diagnostics(
-            self.document, rest, base=path, model=kind.model, extra_fields=_COMMON, also_called=kind.type.also_called
+            self.document,
+            rest,
+            base=path,
+            model=kind.model,
+            extra_fields=_COMMON,
+            also_called=kind.type.also_called,
+            written=written,
         )
         if rest or len(unknown) > MAX_ERRORS:
             return None
         # Checks of the whole model only run once the unknown fields are gone, or are called what they are meant to be.
         meant = {right.get(key, key): value for key, value in own.items()}
-        return self._body(kind, {key: value for key, value in meant.items() if key is not None}, path, raw)
+        called = dict(written) | {name: key for key, name in right.items() if name is not None}
+        return self._body(kind, {key: value for key, value in meant.items() if key is not None}, path, raw, called)
 
     def _unknown_field(
         self, kind: _ImportedType, item: ModelError, path: Path, raw: Mapping[str, object]

@@ -187,3 +187,16 @@ def test_a_tool_is_a_name_or_a_path(validate, written):
     rule, hint = validate.only(text)
     assert rule == "wrong-type"
     assert validate(text.replace(written, hint.removeprefix("write "))) == []
+
+
+def test_what_is_wrong_inside_a_field_by_another_name_is_found_in_its_place(validate):
+    step = "  - id: b\n    type: branch\n    cases:\n      - { when: false, steps: [] }\n      - { condition: default, setps: [] }\n"
+    found = [(one["line"], one["column"], one["hint"]) for one in validate(f"{HEAD}steps:\n{step}{END}")]
+    assert found == [
+        (6, 5, "write it as `branches`"),
+        (7, 11, "write it as `condition`"),
+        (8, 9, "rename `setps` to `steps`"),
+        (8, 31, "did you mean `steps`?"),
+    ]
+    mended = step.replace("cases", "branches").replace("when", "condition").replace("setps", "steps")
+    assert validate(f"{HEAD}steps:\n{mended}{END}") == []
