@@ -9,7 +9,7 @@ from gert_core.documents.fields import NAME_PATTERN
 from gert_core.documents.model_hints import WRITTEN_AS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from gert_core.api import StepType
 
@@ -34,7 +34,12 @@ _IN_DOCUMENTS: Final = {
     **dict.fromkeys(("environment", "envs"), "env"),
     **dict.fromkeys(("in", "items"), "over"),
     **dict.fromkeys(("item", "var", "loop_var"), "as"),
-    "vars": "constants",
+    **dict.fromkeys(("vars", "variables"), "constants"),
+    **dict.fromkeys(("parameters", "params"), "inputs"),
+    **dict.fromkeys(("tasks", "mainSteps"), "steps"),
+    **dict.fromkeys(("actual", "expression"), "value"),
+    **dict.fromkeys(("op", "operator"), "type"),
+    "if": "condition",
 }
 """Fields of inputs, tools and heads, by what other tools call them."""
 _IN_SECRETS: Final = dict.fromkeys(("name", "key", "var", "variable"), "env")
@@ -44,21 +49,39 @@ _ATTEMPTS: Final = 3
 _LONGEST: Final = 60
 
 
-def foreign_type(name: str, types: Iterable[StepType]) -> str | None:
-    """Return the step types that a word for a type of step stands for."""
+def foreign_type(name: str, types: Iterable[StepType], *, common: Container[str], owners: Iterable[str]) -> str | None:
+    """Return the step types that a word for a type of step stands for, or where it is a field.
+
+    ``common`` are the fields of every step; ``owners`` are the types that have a field of that name.
+    """
     found = [(one.name, one.also_called[name]) for one in types if name in one.also_called]
-    each = f"write `for_each: {{as: item, over: {_over(None)}}}` in a step of any type" if name in _LOOPS else ""
+    looped = name in _LOOPS or name in ("for_each", "for")
+    each = f"write `for_each: {{as: item, over: {_over(None)}}}` in a step of any type" if looped else ""
     if found and all(not field for _, field in found):
         near = f"did you mean {' or '.join(f'`{owner}`' for owner, _ in sorted(found))}?"
         return f"{near} For each item of a list, {each}" if each else near
-    return _places(found) or each or None
+    if hint := _places(found) or each:
+        return hint
+    if name in common:
+        return f"write `{name}` as a field of a step of another type"
+    return _places([(owner, name) for owner in owners])
 
 
 def foreign_field(
-    name: str, raw: Mapping[str, Any], kind: StepType, types: Iterable[StepType], *, owners: Iterable[str]
+    name: str,
+    raw: Mapping[str, Any],
+    kind: StepType,
+    types: Iterable[StepType],
+    *,
+    fields: Container[str],
+    owners: Iterable[str],
 ) -> str | None:
     """Return what a field that a step does not have is called here; ``owners`` are the types that have the field."""
-    mine = kind.also_called.get(name)
+    types, mine = list(types), kind.also_called.get(name)
+    if (hint := _into_items(name, raw, kind)) is not None:
+        return hint
+    if not mine and _STEPS in fields and any(_holds_steps(one.also_called.get(name)) for one in types):
+        mine = _STEPS
     if mine and (hint := _inside(mine, raw, kind)) is not None:
         return hint
     if mine:
@@ -69,6 +92,23 @@ def foreign_field(
     if common is not None:  # then a type of that name is not what is meant
         found = [(owner, field) for owner, field in found if field] + [(owner, name) for owner in owners]
     return "; or ".join(part for part in (common, _places(found)) if part) or None
+
+
+def _holds_steps(field: str | None) -> bool:
+    return field is not None and field.rpartition(".")[2] == _STEPS
+
+
+def _into_items(name: str, raw: Mapping[str, Any], kind: StepType) -> str | None:
+    """Return into which list a field goes that belongs to its items, or that stands beside such a field."""
+    lists = {word: path.partition("[].") for word, path in kind.also_called.items() if word in raw and "[]." in path}
+    if not lists or name not in kind.also_called:
+        return None
+    owner, _, field = lists.get(name) or next(iter(lists.values()))
+    if name not in lists and kind.also_called[name]:
+        return None
+    value = raw[name]
+    others = field != _STEPS and isinstance(value, list) and any(isinstance(one, dict) for one in value)
+    return f"move it into an item of `{owner}`" + (f", as `{field}`" if name in lists and not others else "")
 
 
 def elsewhere(name: str, fields: Iterable[str], owners: Mapping[str, Iterable[str]]) -> str:

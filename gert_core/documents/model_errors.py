@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
+from gert_core.documents.field_hints import field_hint, missing_hint
 from gert_core.documents.fields import NAME_PATTERN, OUTPUT_PATTERN, TAG_PATTERN
 from gert_core.documents.model_fields import (
     about_field,
@@ -19,13 +20,12 @@ from gert_core.documents.model_fields import (
 )
 from gert_core.documents.model_hints import (
     KINDS,
+    META,
     MODELS,
     WRITTEN_AS,
     choice_hint,
-    field_hint,
     map_at,
     map_hint,
-    missing_hint,
     tag_hint,
     type_hint,
 )
@@ -230,8 +230,16 @@ def _diagnostic(
         rule, key = "unknown-field", True
         known = [*fields_at(model, item.path), *(extra_fields if len(item.path) == 1 else ())]
         message = f"{name} is not a field here"
-        top = fields_at(model, path[:1]) if not base else []
-        hint = field_hint(document.value, path, known, top=top, words=words)
+        inside, first = base and len(item.path) > 1, fields_at(model, item.path[:1])
+        hint = field_hint(
+            document.value,
+            path,
+            known,
+            top=[*first, *extra_fields] if inside else [] if base else first,
+            head=fields_below(model, (META,)) if META in first and not base and len(path) == 1 else (),
+            step=len(base) if inside else 0,
+            words=words,
+        )
     elif item.type in KINDS:
         wanted = item.context.get("kinds") or [item.type]
         kinds = [KINDS[kind] for kind in wanted]

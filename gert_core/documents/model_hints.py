@@ -10,7 +10,6 @@ from gert_core.documents.fields import TAG_PATTERN
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from gert_core.documents.tree import Path
 
 KINDS: Final = {
     "string_type": "a string",
@@ -37,7 +36,7 @@ LONGEST_NAME: Final = 64
 """Longer names get no suggestion."""
 
 _ARGV: Final = "argv"
-_RETRY: Final = "retry"
+META: Final = "meta"
 _CLOSE: Final = 0.6
 _SAME: Final = 0.85
 _LONGEST_COMMAND: Final = 400
@@ -153,43 +152,6 @@ def _argv_hint(command: str) -> str:
     return f"write a list of arguments: {spelled}"
 
 
-def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], words: Mapping[str, str]) -> str | None:
-    """Return what to do about an unknown field of a document, the value of a file.
-
-    ``words`` are those of other tools, with the fields that they stand for.
-    """
-    from gert_core.documents.foreign import document_word  # only mistakes need it
-
-    *above, last = path
-    name = str(last)
-    if above and name in top and name not in document:
-        return f"move `{name}` out of `{above[-1]}`, to the top of the document"
-    written = map_at(document, above)
-    if name in known and (others := [str(one) for one in written if one != name]):
-        return f"remove it: it does not go with `{others[0]}`"
-    if (other := (words.get(name) or document_word(name, above)).rpartition(".")[2]) in known:
-        return f"remove it: `{other}` is there already" if other in written else WRITTEN_AS.replace("NAME", other)
-    if above and above[-1] == _RETRY:
-        from gert_core.documents.foreign import foreign_retry  # only mistakes need it
-
-        if (hint := foreign_retry(name, written)) is not None:
-            return hint
-    return suggest_field(name, known, written=written) or _listing(known)
-
-
-def missing_hint(document: Any, path: Path, *, known: Iterable[str], about: str | None, example: object = None) -> str:
-    """Return what to do about a missing field: rename the one that is probably it, or add it."""
-    from gert_core.documents.foreign import document_word  # only mistakes need it
-
-    *above, last = path
-    name, fields = str(last), set(known)
-    others = [str(one) for one in map_at(document, above) if one not in fields]
-    if near := next((one for one in others if document_word(one, above) == name or meant(one, [name])), None):
-        return f"rename `{near}` to `{name}`"
-    field = name if example is None else f"{name}: {example}"
-    return f"add `{field}`" + (f": {about[:1].lower()}{about[1:].rstrip('.')}" if about else "")
-
-
 def suggest_field(name: str, known: Iterable[str], *, written: Container[str]) -> str | None:
     """Return what to do about an unknown field beside those written, when a known one is similar."""
     near = meant(name, known)
@@ -208,10 +170,6 @@ def map_at(value: Any, path: Sequence[str | int]) -> Any:
     return value if isinstance(value, dict) else {}
 
 
-def _listing(known: list[str]) -> str | None:
-    return "known fields: " + ", ".join(sorted(set(known))) if known else None
-
-
 def tag_hint(value: object) -> str | None:
     """Return the tag that was probably meant."""
     meant = str(value).strip().lower()
@@ -221,14 +179,13 @@ def tag_hint(value: object) -> str | None:
 __all__ = [
     "KINDS",
     "LONGEST_NAME",
+    "META",
     "MODELS",
     "WRITTEN_AS",
     "choice_hint",
-    "field_hint",
     "map_at",
     "map_hint",
     "meant",
-    "missing_hint",
     "suggest",
     "suggest_field",
     "tag_hint",

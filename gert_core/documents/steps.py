@@ -15,12 +15,13 @@ from gert_core.api.errors import PluginError
 from gert_core.api.steps import Flow
 from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, path_text, renamed, to_diagnostics
 from gert_core.documents.model_hints import suggest_field
+from gert_core.documents.places import places_of
 from gert_core.documents.runbook import StepFields
 from gert_core.documents.tree import BlockNode, StepNode
 from gert_core.plugin.lazy import load_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from gert_core.api import Block, StepType
     from gert_core.documents.model_errors import ModelError
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 _COMMON: Final = frozenset(field.alias or name for name, field in StepFields.model_fields.items())
 _TYPE_NAME: Final = r"[a-z][a-z0-9_-]*"
-
-
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -116,7 +115,7 @@ class StepReader:
         if claimed and claimant is not None:
             kind = self._imported(claimant)
             own = self._claim(kind, own, path)
-        fields = self._fields(common, own, path)
+        fields = self._fields(common, own, path, kind)
         body = self._body(kind, own, path, raw) if kind is not None else None
         if fields is None or body is None or kind is None:
             return None
@@ -154,7 +153,9 @@ class StepReader:
             return self._imported(name)
         from gert_core.documents.foreign import foreign_type  # only mistakes need it
 
-        foreign, near = foreign_type(name, self._types.values()), self._suggest(name, self._types)
+        owners = self._owners(name)
+        foreign = foreign_type(name, self._types.values(), common=_COMMON, owners=owners)
+        near = self._suggest(name, self._types)
         install = self._origin(name) if self._origin is not None and re.fullmatch(_TYPE_NAME, name) else None
         self._report(
             (*path, "type"),
@@ -208,13 +209,16 @@ class StepReader:
         )
         return {key: value for key, value in own.items() if key in kind.fields}
 
-    def _fields(self, common: dict[str, object], own: Mapping[str, object], path: Path) -> StepFields | None:
+    def _fields(
+        self, common: dict[str, object], own: Mapping[str, object], path: Path, kind: _ImportedType | None
+    ) -> StepFields | None:
         try:
             return StepFields.model_validate(common)
         except ValidationError as error:
             found = model_errors(error, common)
         type_path = path_text((*path, "type"))
-        for diagnostic in to_diagnostics(self.document, found, base=path, model=StepFields):
+        theirs = kind.fields if kind is not None else ()
+        for diagnostic in to_diagnostics(self.document, found, base=path, model=StepFields, extra_fields=theirs):
             untyped = diagnostic.rule == "missing-field" and diagnostic.path == type_path
             self.diagnostics.append(replace(diagnostic, hint=self._guess(own)) if untyped else diagnostic)
         return None
@@ -270,8 +274,8 @@ class StepReader:
 
         name = str(item.path[0])
         message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
-        owners = [other for other in sorted(self._types) if name in self._fields_of(other)]
-        hint = foreign_field(name, raw, kind.type, self._types.values(), owners=owners)
+        owners = self._owners(name)
+        hint = foreign_field(name, raw, kind.type, self._types.values(), fields=kind.fields, owners=owners)
         hint = hint or self._suggest(name, kind.fields | _COMMON, written=raw)
         if owners and not kind.type.also_called.get(name):
             message += f"; it belongs to {' and '.join(f'`{owner}`' for owner in owners)}"
@@ -281,6 +285,10 @@ class StepReader:
         return diagnose(
             self.document, (*path, name), rule="unknown-field", message=message, phase=1, hint=hint, key=True
         )
+
+    def _owners(self, name: str) -> list[str]:
+        """Return the types that have a field of this name."""
+        return [other for other in sorted(self._types) if name in self._fields_of(other)]
 
     def _suggest(self, name: str, known: Iterable[str], *, written: Container[str] = ()) -> str | None:
         # Comparing names is slow, and a document with this many errors gains nothing from it.
@@ -307,7 +315,7 @@ class StepReader:
         around = self._scope
         if step.type.shares_scope:
             self._scope = step.fields.scope or around
-        for block, below in zip(found, _places(step.raw, found), strict=True):
+        for block, below in zip(found, places_of(step.raw, found), strict=True):
             step.blocks.append(self.read(list(block.steps), step.path + below, block=block, owner=step))
         self._scope = around
 
@@ -337,31 +345,6 @@ def _has(raw: object, field: list[str]) -> bool:
             return False
         raw = raw[name]
     return True
-
-
-def _places(raw: object, blocks: Sequence[Block]) -> list[Path]:
-    """Return where the list of each block stands inside its step; nothing inside those lists is looked at.
-
-    A list that the type made itself stands nowhere; its block's number, which no field has as its name, makes its
-    path different from all others.
-    """
-    places: list[Path] = [(number,) for number in range(len(blocks))]
-    missing = list(range(len(blocks)))
-    stack: list[tuple[Path, object]] = [((), raw)]
-    while stack and missing:
-        path, value = stack.pop()
-        if isinstance(value, dict):
-            parts: Iterable[tuple[str | int, object]] = value.items()
-        else:
-            assert isinstance(value, list)  # noqa: S101 - nothing else is put there
-            number = next((n for n in missing if blocks[n].steps is value), None)
-            if number is not None:
-                places[number] = path
-                missing.remove(number)  # mostly the first: types list their blocks in the order of the document
-                continue
-            parts = enumerate(value)
-        stack.extend([((*path, key), part) for key, part in parts if isinstance(part, (dict, list))][::-1])
-    return places
 
 
 __all__ = ["StepReader"]

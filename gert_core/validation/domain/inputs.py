@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import accepts_any_input
+from gert_core.documents.runbook import StepFields
 from gert_core.template import infer
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.shapes import Shape, type_hint
@@ -62,12 +63,14 @@ def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -
 
 def _unknown(ctx: Context, step: StepNode, name: str, contract: Contract) -> None:
     known = listing(contract.inputs) if contract.inputs else "none"
+    field = name in StepFields.model_fields and name not in step.raw
     ctx.add(
         "input-unknown",
         f"the contract of `{step.id}` declares no input `{name}`",
         path=(*step.path, "inputs", name),
         key=True,
-        hint=ctx.report.did_you_mean(name, contract.inputs) or f"its inputs: {known}",
+        hint=ctx.report.did_you_mean(name, contract.inputs)
+        or (f"move `{name}` out of `inputs`, to the step" if field else f"its inputs: {known}"),
     )
 
 

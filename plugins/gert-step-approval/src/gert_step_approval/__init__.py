@@ -22,7 +22,9 @@ def gert_step_types() -> list[StepType]:
             also_called={
                 **dict.fromkeys(("approve", "gate"), ""),
                 **dict.fromkeys(("prompt", "Message"), "message"),
-                **dict.fromkeys(("min_approvals", "required_approvals", "MinRequiredApprovals"), "min_approvers"),
+                **dict.fromkeys(
+                    ("min", "min_approvals", "required_approvals", "MinRequiredApprovals"), "min_approvers"
+                ),
                 "Approvers": "approvers",
                 **dict.fromkeys(("expires", "expires_in", "expiry"), "timeout"),
             },

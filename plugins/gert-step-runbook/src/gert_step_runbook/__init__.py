@@ -20,7 +20,10 @@ def gert_step_types() -> list[StepType]:
             flow=Flow.IN_ORDER,
             fields={"outcome": "object"},
             included_outcome="outcome",
-            also_called=dict.fromkeys(("path", "file"), "runbook"),
+            also_called={
+                **dict.fromkeys(("path", "file"), "runbook"),
+                **dict.fromkeys(("with", "args", "arguments", "params", "parameters", "vars"), "inputs"),
+            },
             events={"runbook_outcome": {"runbook": "string", "outcome": "object", "accepted": "bool"}},
             summary="Runs another runbook, with its own inputs, tools and governance.",
         )

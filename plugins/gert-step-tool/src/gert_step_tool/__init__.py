@@ -15,7 +15,10 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_tool.step:ToolStep",
             run="gert_step_tool.step:run",
             fields={"exit_code": "int"},
-            also_called=dict.fromkeys(("shell", "command", "script", "exec", "bash", "run_command"), ""),
+            also_called={
+                **dict.fromkeys(("shell", "command", "script", "exec", "bash", "run_command"), ""),
+                **dict.fromkeys(("with", "args", "arguments", "params", "parameters"), "inputs"),
+            },
             tool_use="gert_step_tool.step:tool_use",
             summary="Runs an action of a declared tool.",
         )
