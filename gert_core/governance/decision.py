@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gert_core.api import ErrorKind, RunError
 from gert_core.governance.people import NO_ONE, is_agent
 from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+_ACTIONS: Final = frozenset(map(str, Act))
 
 
 class Opinion(Struct, frozen=True, kw_only=True):
@@ -86,8 +90,17 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Decision:
-        """Return the decision that a ``governance_decision`` event records; its opinions are those that asked."""
+        """Return the decision that a ``governance_decision`` event records; its opinions are those that asked.
+
+        Raise ``RunError`` for one that no policy makes: a sound chain does not say that gert wrote it.
+        """
         action, approvers = str(data.get("decision")), int(data.get("min_approvers") or 1)
+        if action not in _ACTIONS:
+            raise RunError(
+                f"the trace says of step {data.get('step_id')}: {action!r}, which no policy decides",
+                kind=ErrorKind.TRACE_ALTERED,
+                hint="somebody has altered the trace: start a new run",
+            )
         source, rule, reason = data.get("source"), data.get("rule"), str(data.get("reason") or "")
         excluded = bool(data.get("exclude_actor"))
         matches = tuple(

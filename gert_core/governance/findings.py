@@ -22,26 +22,49 @@ if TYPE_CHECKING:
     from gert_core.validation import Validated
     from gert_core.validation.domain.report import Report
 
+_OWN: Final = ("meta", "governance")
+"""Where a runbook has the rules of its own."""
+_PERSON: Final = "write the id of a person"
 _DECLARED: Final = ("people", "bridges", "groups")
 
 
 def with_governance(found: Validated, *, registry: Registry, project: Project | None) -> Validated:
     """Return the result of a validation together with what a run would refuse when it combines its policies."""
+    base: tuple[str, ...] = ()
     if found.kind == DocumentKind.POLICY:
         raw = found.document.value
-        if not found.valid or not isinstance(raw, dict) or not any(map(raw.get, _DECLARED)):
+        if not found.valid or not isinstance(raw, dict):
             return found
-    elif found.runbook is None or not any(_demands(found.runbook)):
+    elif found.runbook is not None and found.runbook.model is not None:
+        raw, base = (found.document.value.get("meta") or {}).get("governance") or {}, _OWN
+    else:
+        return found
+    declares = found.runbook is None and any(map(raw.get, _DECLARED))
+    demands = found.runbook is not None and any(_demands(found.runbook))
+    named = list(_named(raw.get("rules")))
+    if not (declares or demands or named):
         return found
     from gert_core.validation.domain.report import Report
     from gert_core.validation.pipeline import sorted_findings
 
     report = Report()
-    if found.runbook is None:
+    if declares:
         _check_people(report, found.document, registry.signature_scheme)
-    else:
+    if found.runbook is not None and demands:
         _check_demands(report, found.runbook, registry, project)
+    for where, name, fault in named:
+        message = f"rule {where[0] + 1} names {name!a}, which cannot be an approver's id: it {fault}"
+        report.add("people-invalid", message, document=found.document, path=(*base, "rules", *where), hint=_PERSON)
     return replace(found, diagnostics=sorted_findings((*found.diagnostics, *report.found), found.documents))
+
+
+def _named(rules: object) -> Iterator[tuple[tuple[int, str, int], str, str]]:
+    """Yield what rules name as approvers that is no id and no group: where in them, and why."""
+    for number, rule in enumerate(rules if isinstance(rules, list) else ()):
+        names = rule.get("approvers") if isinstance(rule, dict) else None
+        for index, name in enumerate(names if isinstance(names, list) else ()):
+            if isinstance(name, str) and not name.startswith(GROUP) and (fault := id_fault(name)) is not None:
+                yield (number, "approvers", index), name, fault
 
 
 def _check_people(report: Report, document: Document, schemes: Callable[[str], SignatureScheme | None]) -> None:

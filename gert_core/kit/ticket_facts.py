@@ -14,7 +14,7 @@ from gert_core.kit.escaping import escape
 from gert_core.kit.excerpts import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gert_core.api.approvals import ApprovalRequest
 
@@ -47,15 +47,25 @@ def facts(request: ApprovalRequest) -> dict[str, str]:
     return {label: shorten(escape(text), _VALUE) for label, text in found.items() if text}
 
 
-def command_text(request: ApprovalRequest, size: int) -> str:
-    """Return the command in at most ``size`` characters, and what else is started or called with it, one per line.
+def bounded(text: str, size: int) -> str:
+    """Return a text of at most ``size`` characters; of a longer one also its length and hash."""
+    if len(text) <= size:
+        return text
+    digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return shorten(text, size, f"… ({len(text)} characters, SHA-256 {digest}…)")
 
-    Of a longer text it also has the length and the hash.
+
+def command_text(request: ApprovalRequest, size: int, *, fit: Callable[[str, int], str] = bounded) -> str:
+    """Return the command and what else is started or called with it, one per line, in at most ``size`` characters.
+
+    However long one of them is, none of the others is left out: each is cut by itself. ``fit`` cuts a text in the
+    markup of a messenger, as ``bounded`` does for a plain one.
     """
     started: Mapping[str, Any] = request.document.get("command") or {}
     told = {name: started[name] for name in _STARTED if started.get(name)}
-    besides = [f"{name}: {bounded(escape(_text(value)), _BESIDES)}" for name, value in told.items()]
-    return bounded("\n".join([escape(command_of(request)), *besides]), size)
+    share = min(_BESIDES, size // (2 * max(len(told), 1)))
+    besides = [f"\n{name}: {fit(escape(_text(value)), share - len(name) - 3)}" for name, value in told.items()]
+    return fit(escape(command_of(request)), size - sum(map(len, besides))) + "".join(besides)
 
 
 def inputs_text(request: ApprovalRequest, size: int) -> str:
@@ -76,14 +86,6 @@ def since_text(since_last: Mapping[str, Any] | None) -> str:
         return f"{when} nothing has changed."
     shown = ", ".join(changed[:_LISTED]) + (f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else "")
     return f"{when} these have changed: {shown}."
-
-
-def bounded(text: str, size: int) -> str:
-    """Return a text of at most ``size`` characters; of a longer one also its length and hash."""
-    if len(text) <= size:
-        return text
-    digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-    return shorten(text, size, f"… ({len(text)} characters, SHA-256 {digest}…)")
 
 
 def _value(value: object) -> str:

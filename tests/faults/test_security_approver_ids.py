@@ -52,3 +52,18 @@ def test_what_is_no_id_is_in_no_group(gert, name):
     said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "floor.yaml")
     assert (said.code, "group 'sre': " in said.err, "cannot be a person's id" in said.err) == (2, True, True), said.all
     assert gert("validate", "floor.yaml").code == 1
+
+
+@pytest.mark.parametrize("name", [*NO_IDS, "Group:sre", "b\ufffd"])
+def test_what_is_no_id_is_found_in_rules_before_anything_runs(gert, name):
+    """Every run refused it, and validation said that there were no findings."""
+    rules = [{"effects": ["danger"], "action": "require-approval", "approvers": ["alice", name]}]
+    document = {"apiVersion": "policy/v0", "meta": {"name": "floor"}, "rules": rules}
+    (gert.root / "floor.yaml").write_text(json.dumps(document))
+    own = json.loads(json.dumps({"name": "own", "governance": {"rules": rules}}))
+    end = {"type": "end", "outcome": {"category": "resolved", "code": "done"}}
+    (gert.root / "own.yaml").write_text(json.dumps({"apiVersion": "kernel/v0", "meta": own, "steps": [end]}))
+    for file in ("floor.yaml", "own.yaml"):
+        said = gert("validate", file)
+        assert (said.code, "rule 1 names " in said.out, "[people-invalid]" in said.out) == (1, True, True), said.all
+    assert gert("exec", "book.yaml", "--approval", "inbox", "--policy", "floor.yaml").code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from forging import rewrite
 from gertproc import Gert
 
 BOOK = """\
@@ -158,3 +159,23 @@ def test_what_helps_is_said_where_documents_were_put_back(gert):
     error = resume(gert)["error"]
     assert (error["kind"], error["hint"].split()[-2:]) == ("resume_diverged", ["--on-drift", "allow"]), error
     at_the_step(gert, "--on-drift", "allow")
+
+
+@pytest.mark.parametrize("decision", ["garbage", "Allow", "", "require-approval ", None])
+@pytest.mark.parametrize("more", [(), ("--on-drift", "allow")])
+def test_a_planted_decision_that_no_policy_makes_is_an_altered_trace(gert, decision, more):
+    """It was an error of Python's."""
+    gert.write(policy=POLICY.replace("ACTION", ASK))
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    at_the_step(gert)
+
+    def planted(events: list[dict]) -> list[dict]:
+        for one in events:
+            if one["type"] == "governance_decision" and one["step_key"] == "act":
+                one["data"]["decision"] = decision
+        return events
+
+    rewrite(gert, planted)
+    refused = gert("resume", "--run", gert.run().name, *more)
+    assert (refused.code != 0, "which no policy decides" in refused.err, acted(gert)) == (True, True, 0), refused.all

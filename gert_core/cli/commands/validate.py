@@ -89,8 +89,9 @@ class _Session:
         found = validate_document(
             document, kind=kind, registry=registry, project=project, environ=self._options.environ
         )
-        steps = () if found.runbook is None else found.runbook.by_id.values()
-        if kind != DocumentKind.POLICY and not any(step.type.gate is not None for step in steps):
+        book = found.runbook
+        asks = book is not None and any(step.type.gate is not None for step in book.by_id.values())
+        if kind != DocumentKind.POLICY and not asks and (book is None or book.model.meta.governance is None):
             return found
         from gert_core.governance.findings import with_governance
 

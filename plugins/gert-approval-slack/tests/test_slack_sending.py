@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 import time
 
@@ -156,6 +158,22 @@ def test_a_message_shows_what_a_command_reads_and_gets(project, slack):
     assert r"stdin: rm -rf /data\u000a" in shown
     assert "LD_PRELOAD" in shown
     assert f"cwd: {project.root}" in shown
+
+
+@pytest.mark.parametrize("word", ["--quiet", "&", "```"])
+def test_a_long_command_leaves_nothing_out_that_belongs_to_it(project, slack, word):
+    """It pushed out what the command reads and gets; of a command with markup the length and hash were wrong."""
+    argv = ["sh", "-s", *[word] * 1200]
+    action = {"argv": argv, "stdin": "rm -rf /data", "env": {"LD_PRELOAD": "/tmp/x.so"}}
+    contract = "{effects: [network], writes: [service], inputs: {what: {type: any}}}"
+    head = f"apiVersion: tool/v0\nmeta: {{name: change, transport: stdio}}\ncontract: {contract}\n"
+    project.write("tools/change.tool.yaml", f"{head}actions: {{do: {json.dumps(action)}}}\n")
+    project.execute()
+    shown = texts(slack.message())
+    for part in ("stdin: rm -rf /data", "LD_PRELOAD", f"cwd: {project.root}"):
+        assert part in shown, shown
+    if word != "```":  # which is spelled out in Slack
+        assert f"({len(shlex.join(argv))} characters, SHA-256" in shown, shown
 
 
 def test_a_message_shows_where_a_server_is(project, slack):

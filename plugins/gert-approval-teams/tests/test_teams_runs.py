@@ -54,6 +54,18 @@ def test_nothing_in_a_request_is_markup(project, teams):
     assert r"\u202e" in text_of(card)
 
 
+def test_a_long_command_leaves_nothing_out_that_belongs_to_it(project, teams):
+    contract = "contract: {effects: [network], writes: [service], inputs: {what: {type: any}}}\n"
+    action = json.dumps({"argv": ["sh", "-s", *["--quiet"] * 400], "stdin": "rm -rf /data", "env": {"A": "x" * 3000}})
+    tool = f"apiVersion: tool/v0\nmeta: {{name: change, transport: stdio}}\n{contract}actions: {{do: {action}}}\n"
+    project.write("tools/change.tool.yaml", tool)
+    project.execute()
+    (card,) = teams.cards
+    shown = text_of(card)
+    for part in ("sh -s --quiet", "stdin: rm -rf /data", 'env: {"A": "xxx', f"cwd: {project.root}"):
+        assert part in shown, shown
+
+
 def test_a_card_shows_what_a_command_reads_and_where_a_server_is(project, teams):
     contract = "contract: {effects: [network], writes: [service], inputs: {what: {type: any}}}\n"
     for meta, action in (

@@ -80,9 +80,9 @@ def _about(request: ApprovalRequest, *, link: str | None, note: str = "") -> lis
         shown["Expires"] = when(request.expires_at)
     fields = [{"type": "mrkdwn", "text": f"*{label}*\n{text}"} for label, text in list(shown.items())[:10]]
     blocks.append({"type": "section", "fields": fields})
-    blocks.append(_section(f"*Command*\n{_code(command_text(request, _COMMAND), _COMMAND)}"))
+    blocks.append(_section(f"*Command*\n```\n{command_text(request, _COMMAND, fit=_preformatted)}\n```"))
     if inputs := inputs_text(request, _INPUTS):
-        blocks.append(_section(f"*Inputs*\n{_code(inputs, _INPUTS)}"))
+        blocks.append(_section(f"*Inputs*\n```\n{_preformatted(inputs, _INPUTS)}\n```"))
     notes = [_bounded_markup(note, _FIELD)] if note else []
     if link:
         notes.append(f"<{escaped(link)}|Open the ticket>: it has all that is approved, this message only the essence.")
@@ -138,10 +138,9 @@ def _context(text: str) -> Block:
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": text, "verbatim": True}]}
 
 
-def _code(text: str, size: int) -> str:
-    r"""Return a text as preformatted; a fence inside of it is spelled out (``\u0060``)."""
-    plain = _FENCE.sub(lambda found: r"\u0060" * len(found[0]), text)
-    return f"```\n{_bounded_markup(plain, size)}\n```"
+def _preformatted(text: str, size: int) -> str:
+    r"""Return a text of at most ``size`` characters in fences; one inside of it is spelled out (``\u0060``)."""
+    return _bounded_markup(_FENCE.sub(lambda found: r"\u0060" * len(found[0]), text), size)
 
 
 def _literal(text: str) -> str:
