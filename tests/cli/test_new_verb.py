@@ -170,6 +170,16 @@ def test_a_scenario_ticks_checklists(tmp_path):
     assert "1 passed" in tried.stdout
 
 
+def test_a_scenario_has_no_evidence_for_an_approval_that_its_replay_does_not_reach(tmp_path):
+    guarded = 'when: "{{ .on }}"'
+    steps = f"  - {{id: ok, type: approval, {guarded}, message: Go on?}}\n"
+    steps += f"  - {{id: look, type: manual, {guarded}, instructions: look, required_evidence: [{{kind: text, name: seen}}]}}\n"
+    _, scenario, _, tried = sketch(tmp_path, steps, meta=", inputs: {on: {type: bool, default: false}}")
+    assert 'look: {"seen": "text"}' in scenario
+    assert "approver" not in scenario + tried.stdout + tried.stderr
+    assert "1 passed" in tried.stdout
+
+
 def test_an_error_of_the_draft_is_told_and_never_expected(tmp_path):
     steps = (
         '  - {id: ask, type: tool, tool: ping, for_each: {as: host, over: "{{ .many.hosts }}"}, inputs: {host: x}}\n'
