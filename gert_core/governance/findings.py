@@ -59,7 +59,7 @@ def with_governance(found: Validated, *, registry: Registry, project: Project | 
 
 
 def _named(rules: object) -> Iterator[tuple[tuple[int, str, int], str, str]]:
-    """Yield what rules name as approvers that is no id and no group: where in them, and why."""
+    """Yield what rules name as approvers that is neither an id nor a group: where in them, and why."""
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
         names = rule.get("approvers") if isinstance(rule, dict) else None
         for index, name in enumerate(names if isinstance(names, list) else ()):
