@@ -16,6 +16,7 @@ from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
 from gert_core.governance.mapping import is_mapped
 from gert_core.governance.people import LOGIN, NO_PEOPLE, SPACES, id_fault, is_agent
+from gert_core.kit.excerpts import shorten
 from gert_core.kit.times import parse_time
 from gert_core.kit.wire import as_text
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gert_core.keys import Key
 
 CLOCK_SKEW: Final = timedelta(seconds=30)
+_SHOWN: Final = 80
 UNSEALED: Final = "the run is signed, and the answer was not sealed with its key"
 
 
@@ -103,7 +105,8 @@ def assess(response: ApprovalResponse, request: ApprovalRequest, known: Approval
     if not response.approved:
         return _rejection(response, request, known)
     if (fault := id_fault(who)) is not None:
-        return _aside(ErrorKind.APPROVAL_MALFORMED, f"{who!a} cannot be an approver's id: it {fault}", breach=True)
+        message = f"{shorten(who, _SHOWN)!a} cannot be an approver's id: it {fault}"
+        return _aside(ErrorKind.APPROVAL_MALFORMED, message, breach=True)
     meant = known.people.meant_by(who)
     if len(meant) > 1:
         names = ", ".join(repr(person.id) for person in meant)

@@ -22,6 +22,8 @@ AGENT: Final = "agent:"
 GROUP: Final = "group:"
 NO_ONE: Final = "(no person)"
 """Stands for the approvers of rules that have none in common; it is refused as an id."""
+LONGEST: Final = 500
+"""The most characters of an id."""
 LOGIN: Final = "login"
 """The space of ids that people have where they log in."""
 SPACES: Final = ("os", LOGIN, "slack", "teams")
@@ -103,9 +105,16 @@ class People(Struct, frozen=True, kw_only=True):
 NO_PEOPLE: Final = People()
 
 
-@lru_cache(maxsize=256)  # few people are asked about again and again
 def comparable_id(person_id: str) -> str:
-    """Return the form in which ids are compared: case, spelling of a character and blanks make no difference."""
+    """Return the form in which ids are compared: case, spelling of a character and blanks make no difference.
+
+    Of what is too long for an id only the beginning is normalised, which takes quadratic time; nothing else equals it.
+    """
+    return _comparable(person_id[:LONGEST]) + person_id[LONGEST:]
+
+
+@lru_cache(maxsize=256)  # few people are asked about again and again
+def _comparable(person_id: str) -> str:
     text = unicodedata.normalize("NFD", person_id)
     for _ in range(2):  # as Unicode defines it: folding takes some letters apart, so that they are put together again
         text = unicodedata.normalize("NFKC", text.casefold())
@@ -121,12 +130,16 @@ _MASK: Final = "<REDACTED"
 _UNREAD: Final = "\ufffd"
 
 
-@lru_cache(maxsize=256)
 def id_fault(person_id: str) -> str | None:
     """Return why a text cannot be a person's id, or None.
 
     Two ids that look the same must be the same: whatever is changed by normalising, or cannot be seen, is refused.
     """
+    return f"has more than {LONGEST} characters" if len(person_id) > LONGEST else _fault(person_id)
+
+
+@lru_cache(maxsize=256)
+def _fault(person_id: str) -> str | None:
     if not person_id.strip():
         return "is empty"
     if unicodedata.normalize("NFKC", person_id) != person_id:

@@ -1,6 +1,6 @@
-"""Patterns that gert itself searches texts for: whatever a text is made of, that takes time in proportion to it.
+"""What gert itself searches and normalises texts for: whatever a text is made of, that takes time in proportion to it.
 
-Python's engine holds all other threads up while it searches, so that no signal would end gert meanwhile.
+Python holds all other threads up meanwhile, so that no signal would end gert.
 """
 
 from __future__ import annotations
@@ -37,3 +37,42 @@ def test_what_is_almost_a_number_is_none_at_once(shell):
     shell.write("in.json", json.dumps({"limit": "1" * 1_000_000 + "x"}))
     said = at_once(shell, "exec", "book.yaml", "--input", "in.json", code=2)
     assert "is not a number" in said.stderr
+
+
+MARKS = "a" + "\u0300\u0323" * 300_000
+"""Normalising puts each of the marks in its place among those before it."""
+
+
+def governed(shell: Shell) -> None:
+    shell.tool("touch", "[touch, done]", contract="{ effects: [host], writes: [disk] }")
+    shell.book(
+        "- { id: act, type: tool, tool: touch }",
+        tools="touch",
+        meta="governance: { rules: [{ writes: [disk], action: require-approval }] }",
+    )
+
+
+def test_an_answer_by_what_is_too_long_for_an_id_is_set_aside_at_once(shell):
+    governed(shell)
+    shell.gert("exec", "book.yaml", "--approval", "inbox")
+    (run,) = shell.runs()
+    (ticket,) = (run / "tickets").glob("*.json")
+    answers = ticket.with_suffix(".answers")
+    shell.gert("approve", ticket.stem, "--as", "alice")
+    (file,) = answers.iterdir()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "approver_id": MARKS}))
+    listed = at_once(shell, "approvals", "list")
+    assert ticket.stem in listed.stdout
+    at_once(shell, "approvals", "show", ticket.stem)
+    at_once(shell, "resume", run.name)
+    (told,) = shell.events("approval_response")
+    assert told["data"]["result"] == "set_aside"
+    assert "has more than 500 characters" in told["data"]["message"]
+    assert len(told["data"]["message"]) < 1000
+    assert not (shell.root / "done").exists()
+
+
+def test_an_actor_whose_name_is_too_long_is_refused_at_once(shell):
+    shell.book("")
+    said = at_once(shell, "exec", "book.yaml", "--as", MARKS[:60_000], code=2)
+    assert "cannot be the id of an actor: it has more than 500 characters" in said.stderr
