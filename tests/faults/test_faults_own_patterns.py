@@ -76,3 +76,11 @@ def test_an_actor_whose_name_is_too_long_is_refused_at_once(shell):
     shell.book("")
     said = at_once(shell, "exec", "book.yaml", "--as", MARKS[:60_000], code=2)
     assert "cannot be the id of an actor: it has more than 500 characters" in said.stderr
+
+
+def test_a_line_of_many_blanks_is_an_answer_at_once(shell):
+    governed(shell)
+    blanks = " " * 300_000
+    at_once(shell, "exec", "book.yaml", stdin=f"y{blanks}alice{blanks}:{blanks}to{blanks}test\n")
+    (told,) = shell.events("approval_response")
+    assert (told["data"]["approver_id"], told["data"]["reason"]) == ("alice", f"to{blanks}test")

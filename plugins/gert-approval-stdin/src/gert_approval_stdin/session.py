@@ -16,7 +16,7 @@ from gert_core.kit.escaping import cut, escape
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Deadline, Services
 
-_REST: Final = r"(?:\s+((?i:(?:agent|group):[^\s:]*)|[^\s:]+))?\s*(?::\s*(.*?))?\s*"
+_REST: Final = r"(?:\s+((?i:(?:agent|group):[^\s:]*)|[^\s:]+))?\s*(?::\s*(.*))?"
 """The approver, whose id may be that of an agent (``agent:NAME``, which is not a person called ``agent``), and why."""
 _YES: Final = r"y|yes"
 _NO: Final = r"n|no"
@@ -103,10 +103,11 @@ def _parse(line: str, word: str) -> tuple[bool, str, str] | None:
 
     ``word`` is what approves instead of yes. Where a step is called ``n``, that is no.
     """
-    if found := re.fullmatch(rf"\s*(?:{_NO}){_REST}", line, re.IGNORECASE | re.DOTALL):
+    said = line.strip()  # blanks at the end would be tried again and again in front of it
+    if found := re.fullmatch(rf"(?:{_NO}){_REST}", said, re.IGNORECASE | re.DOTALL):
         return False, found[1] or "", found[2] or ""
     approving = re.escape(word) if word else f"(?i:{_YES})"
-    if found := re.fullmatch(rf"\s*(?:{approving}){_REST}", line, re.DOTALL):
+    if found := re.fullmatch(rf"(?:{approving}){_REST}", said, re.DOTALL):
         return True, found[1] or "", found[2] or ""
     return None
 
