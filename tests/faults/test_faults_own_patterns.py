@@ -84,3 +84,15 @@ def test_a_line_of_many_blanks_is_an_answer_at_once(shell):
     at_once(shell, "exec", "book.yaml", stdin=f"y{blanks}alice{blanks}:{blanks}to{blanks}test\n")
     (told,) = shell.events("approval_response")
     assert (told["data"]["approver_id"], told["data"]["reason"]) == ("alice", f"to{blanks}test")
+
+
+@pytest.mark.parametrize(("part", "end"), [("eyJaaaa.", ""), ("eyJ", ""), ("a-", "://"), ("x\n", "\rx")])
+def test_what_a_tool_wrote_is_recorded_and_scanned_at_once(shell, part, end):
+    """It looks like the beginnings of many tokens or addresses, or has a return behind many lines."""
+    shell.write("text", part * 200_000 + end)
+    contract = "{ effects: [], reads: [x], outputs: { text: { type: string } } }"
+    shell.tool("say", "[cat, text]", contract=contract, more="extract: { text: { from: stdout } }")
+    shell.book("- { id: say, type: tool, tool: say }", tools="say")
+    said = at_once(shell, "exec", "book.yaml", "--record", "kept")
+    assert "not recorded" not in said.stderr
+    at_once(shell, "scenario", "scan", "scenarios")

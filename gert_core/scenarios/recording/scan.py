@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 _URL: Final = str.maketrans("-_", "+/")
 _MASKED: Final = r"(?!<REDACTED)"
 _SCHEMES: Final = r"(?:bearer|basic|token|digest|negotiate|apikey|aws4-hmac-sha256)"
+_WORD: Final = "[A-Za-z0-9_-]"
 KINDS: Final[dict[str, re.Pattern[str]]] = {
     "private key": re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"),
     "AWS access key": re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![A-Za-z0-9])"),
     "GitHub token": re.compile(r"gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{22,}"),
     "Slack token": re.compile(r"xox[abprs]-[A-Za-z0-9-]{8,}"),
-    "JSON Web Token": re.compile(r"eyJ[A-Za-z0-9_-]{5,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
+    "JSON Web Token": re.compile(rf"(?<!{_WORD})(?>{_WORD}*?eyJ){_WORD}{{5,}}\.eyJ{_WORD}{{5,}}\.{_WORD}*"),
     "Authorization header": re.compile(
         r"(?i)(?<![a-z])(?:proxy-)?authorization[\\\"']*\s*[:=]\s*[\\\"']*"
         rf"(?:{_SCHEMES}\s+)?{_MASKED}(?!{_SCHEMES}\b)[^\s\\\"'<{{]{{4,}}"
     ),
-    "password in a URL": re.compile(rf"(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@\"'<]*:{_MASKED}[^\s/@\"'{{]+@"),
+    "password in a URL": re.compile(rf"(?i)\b[a-z][a-z0-9+.-]{{,60}}://[^\s/:@\"'<]*:{_MASKED}[^\s/@\"'{{]+@"),
 }
-"""Patterns by the kind that messages name."""
+"""Patterns by the kind that messages name; each takes time in proportion to the text, which a tool may have written."""
 _TRIGGER: Final = r"-----BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|xox[abprs]-|eyJ|(?i:authorization)|://"
 _BASE64: Final = r"[A-Za-z0-9+/_-]{24,}={0,2}"
 """What may be base64 of a secret, all of them being longer than 16 characters."""

@@ -13,7 +13,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_/.-]*")
 """Texts that YAML reads as themselves without quotes, unless they are one of the words."""
 _WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_BLOCK: Final = re.compile(r"[^ \t\n\r][^\r]*\n[^\r]*")
+_BLOCK: Final = re.compile(r"[^ \t\n\r][^\r\n]*\n[^\r]*")
 """Texts that may be written as a block: of several lines, and not beginning with a space."""
 _FLOW: Final = 100
 """The longest value that stands on the line of its name."""
