@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RETRY: Final = "retry"
 CONTINUES: Final = "if it fails"
 JUMP: Final = "goes on at"
-_BRACES: Final = re.compile(r"\{\{-?\s*((?:(?!\{\{|\}\}).)*?)\s*-?\}\}", re.DOTALL)
+_BRACES: Final = re.compile(r"\{\{-?((?:(?!\{\{|-?\}\}).)*+)-?\}\}", re.DOTALL)
 _PAUSES: Final = 5
 """The number of pauses that are listed of a retry policy."""
 _LONGEST: Final = 4000
@@ -37,7 +37,7 @@ _CWD: Final = {
 
 def without_braces(text: str) -> str:
     """Return a text of a document with the expressions of its templates alone."""
-    return _BRACES.sub(r"\1", text)
+    return _BRACES.sub(lambda found: found[1].strip(), text)
 
 
 def as_condition(value: object) -> str:

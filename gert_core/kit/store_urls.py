@@ -13,11 +13,13 @@ _USER: Final = re.compile(
     r"(?P<before>//[^/@:?#]*):(?:(?P<password>[^/?#]*)@(?=[^@/?#]*(?:[/?#]|\Z))|(?P<odd>.*)@(?=[^@]*\Z))",
     re.DOTALL,
 )
-_PARAMETER: Final = re.compile(r"(?P<name>[?&](?P<word>[^=&#]*)=)(?P<value>[^&#]*)")
+_PARAMETER: Final = re.compile(r"(?P<name>[?&](?P<word>[^=&#?]*)=)(?P<value>[^&#]*)")
 _SECRET: Final = re.compile(r".*(?:password|passfile|secret|token|_key)", re.IGNORECASE | re.DOTALL)
 """The names of parameters that are not shown, once they are decoded as the driver of a database decodes them."""
-_GIVEN: Final = re.compile(r"[\w.-]*(?:password|secret|token|_key)[\w.-]*=(?P<value>\S+)", re.IGNORECASE)
-"""Settings among the options of a session that are not shown."""
+_GIVEN: Final = re.compile(
+    r"(?<![\w.-])(?=[\w.-]*?(?:password|secret|token|_key))[\w.-]++=(?P<value>\S+)", re.IGNORECASE
+)
+"""Settings among the options of a session that are not shown; each name is read once, whatever is in front of ``=``."""
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -30,7 +32,8 @@ def split_url(url: str) -> tuple[str, str]:
 
 def without_password(url: str) -> str:
     """Return an address as it may be shown: a password in front of the host or in a parameter is left out."""
-    return _PARAMETER.sub(_hidden, _USER.sub(r"\g<before>@", url))
+    before, at, behind = url.rpartition("@")  # without one, each ``//`` would be followed to the end in vain
+    return _PARAMETER.sub(_hidden, _USER.sub(r"\g<before>@", before + at) + behind)
 
 
 def passwords_of(url: str) -> tuple[str, ...]:
@@ -39,7 +42,7 @@ def passwords_of(url: str) -> tuple[str, ...]:
         return ()
     from urllib.parse import unquote
 
-    before = _USER.search(url)
+    before = _USER.search(url[: url.rfind("@") + 1])
     found = [before["password"] or before["odd"]] if before is not None else []
     found += [given["value"] for given in _PARAMETER.finditer(url) if _is_secret(given["word"])]
     found += [one for given in _PARAMETER.finditer(url) if _gives_secret(given) for one in _words_of(given["value"])]

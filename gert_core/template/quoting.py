@@ -10,7 +10,7 @@ _CODE: Final = r"`[^`]*`|(?<!['\"])\{\{.*?\}\}(?!['\"])"
 _NESTED: Final = r'"((?:\{\{(?:(?!\}\}).)*\}\}|[^"\\{]|\\.|\{(?!\{))*)"'
 _BARE_QUOTE: Final = r'(?<!\\)"'
 _LONGEST: Final = 2000
-"""The longest line that is searched for its quotes: searching takes quadratic time."""
+"""The longest line or hint that is searched for its quotes: searching takes quadratic time."""
 _PLAIN: Final = r"[^{\[]*?[:-] +(\{\{.*\S)\s*"
 _PLAIN_IN_FLOW: Final = r"[:,\[] *(\{\{(?:(?!\}\}).)*\}\}) *(?=[,\]}])"
 _TEMPLATE: Final = r"\{\{.*?\}\}"
@@ -29,7 +29,7 @@ def yaml_text(text: str) -> str:
 def fit_quotes(hint: str, around: str) -> str:
     """Return a hint whose pieces of code use the other kind of quotes than those ``around`` them in the document."""
     other = {'"': "'", "'": '"'}.get(around)
-    if other is None:
+    if other is None or len(hint) > _LONGEST:
         return hint
     return re.sub(_CODE, lambda code: code[0] if other in code[0] else code[0].replace(around, other), hint)
 

@@ -96,3 +96,22 @@ def test_what_a_tool_wrote_is_recorded_and_scanned_at_once(shell, part, end):
     said = at_once(shell, "exec", "book.yaml", "--record", "kept")
     assert "not recorded" not in said.stderr
     at_once(shell, "scenario", "scan", "scenarios")
+
+
+@pytest.mark.parametrize("address", ["http://h/?options=" + "a" * 300_000, "//a:" * 100_000, "h/" + "?" * 300_000])
+def test_an_address_is_looked_through_for_passwords_at_once(shell, address):
+    shell.tool("call", "[call]")
+    file = shell.root / "tools" / "call.tool.yaml"
+    file.write_text(file.read_text().replace("transport: stdio", f"transport: jsonrpc, connect: '{address}'"))
+    at_once(shell, "validate", str(file), code=None)
+    file.unlink()
+    shell.write("gert-project.yaml", f"store: 'x:{address}'\n")
+    at_once(shell, "runs", "list", code=None)
+
+
+def test_blanks_between_braces_are_explained_at_once(shell):
+    text = "{{" + " " * 3000 + "{{"
+    shell.book(f"""- {{ id: gate, type: approval, message: 'go on {{{{ "{text}" }}}}?' }}""")
+    for command in ("explain", "graph"):
+        said = at_once(shell, command, "book.yaml")
+        assert "go on" in said.stdout
