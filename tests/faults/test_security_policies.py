@@ -69,6 +69,9 @@ REFUSED = {
     "default with a condition": ("{default: allow, writes: [disk]}", "governance-default"),
     "tag in upper case": ("{writes: [Disk], action: deny}, {default: allow}", "tag-syntax"),
     "tag with a look-alike": ("{writes: ['d\u0456sk'], action: deny}, {default: allow}", "tag-syntax"),
+    "action beside violations": ("{writes: [disk], action: deny, contract_violations: deny}", "governance-action"),
+    "default beside violations": ("{default: deny, contract_violations: deny}", "governance-action"),
+    "serialize beside violations": ("{serialize: true, contract_violations: allow}", "governance-action"),
     "tag with a space": ("{contract: {writes: 'disk '}, action: deny}, {default: allow}", "tag-syntax"),
 }
 
@@ -98,6 +101,29 @@ def test_a_policy_that_validate_refuses_stops_every_run(tmp_path, name, source):
         assert "Traceback" not in said.err
     assert not (tmp_path / "done").exists()
     assert not gert.runs()
+
+
+NO_EFFECT = {
+    "{action: allow}, {writes: [disk], action: deny}": "the rule matches every step",
+    "{writes: [disk], action: deny, approvers: [alice]}": "`approvers` has no effect in a rule whose action is `deny`",
+    "{writes: [disk], serialize: true, min_approvers: 2}": "`min_approvers` has no effect in a rule without an action",
+    "{contract_violations: deny, exclude_actor: true}": "`exclude_actor` has no effect in a rule without an action",
+}
+
+
+@pytest.mark.parametrize("rules", NO_EFFECT)
+def test_what_has_no_effect_in_rules_is_named(tmp_path, rules):
+    gert = project(tmp_path)
+    (tmp_path / "floor.yaml").write_text(policy(rules))
+    said = gert("validate", "floor.yaml")
+    assert (said.code, NO_EFFECT[rules] in said.out) == (0, True), said.all
+
+
+def test_rules_for_every_step_may_stand_in_front_of_those_about_violations(tmp_path):
+    gert = project(tmp_path)
+    (tmp_path / "floor.yaml").write_text(policy("{action: allow}, {contract_violations: deny}"))
+    said = gert("validate", "floor.yaml", "--strict")
+    assert said.code == 0, said.all
 
 
 def test_a_tag_in_another_spelling_is_refused_in_contracts_too(tmp_path):

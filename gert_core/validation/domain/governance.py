@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.report import Report
 
 _MATCHERS: Final = ("risk", "effects", "writes", "reads", "deterministic", "idempotent", "contract", "outcome")
-_APPROVAL: Final = ("min_approvers", "exclude_actor")
+_APPROVAL: Final = ("min_approvers", "exclude_actor", "approvers")
+_DECIDES: Final = ("action", "default", "serialize")
 
 
 def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], *, base: Path) -> None:
@@ -22,22 +23,58 @@ def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], 
         path = (*base, index)
         if rule.default is not None:
             _default(report, document, rule, last=index == len(rules) - 1, path=path)
-        action = rule.action or rule.default
-        approval = next((name for name in _APPROVAL if getattr(rule, name)), None)
-        if approval is not None and action in ("allow", "deny"):
+        _violations(report, document, rule, path=path)
+        if (
+            rule.action is not None
+            and not _matches(rule)
+            and any(o.contract_violations is None for o in rules[index + 1 :])
+        ):
             report.add(
                 "not-acted-on",
-                f"`{approval}` has no effect in a rule whose action is `{action}`",
+                "the rule matches every step, so the rules after it are never reached",
+                document=document,
+                path=(*path, "action"),
+                key=True,
+                hint="move it to the end, or write what it is for",
+            )
+        action = rule.action or rule.default
+        approval = next((name for name in _APPROVAL if getattr(rule, name)), None)
+        if approval is not None and action != "require-approval":
+            report.add(
+                "not-acted-on",
+                f"`{approval}` has no effect in a rule "
+                + ("without an action" if action is None else f"whose action is `{action}`"),
                 document=document,
                 path=(*path, approval),
                 key=True,
-                hint="use `action: require-approval`, or remove the field",
+                hint="remove the field"
+                if rule.contract_violations is not None
+                else "use `action: require-approval`, or remove the field",
             )
+
+
+def _violations(report: Report, document: Document, rule: RuleModel, *, path: Path) -> None:
+    """Report what a rule about contract violations cannot decide: its author believes that it does."""
+    decides = next((name for name in _DECIDES if getattr(rule, name)), None)
+    if rule.contract_violations is not None and decides is not None:
+        report.add(
+            "governance-action",
+            f"a rule with `contract_violations` decides nothing before a step is executed, so it has no `{decides}`",
+            document=document,
+            path=(*path, decides),
+            key=True,
+            hint=f"write two rules with the same conditions: one with `contract_violations`, one with `{decides}`",
+        )
+
+
+def _matches(rule: RuleModel) -> list[str]:
+    """Return the fields of a rule that say what it is for."""
+    return [name for name in _MATCHERS if getattr(rule, name) is not None]
 
 
 def _default(report: Report, document: Document, rule: RuleModel, *, last: bool, path: Path) -> None:
     place = (*path, "default")
-    matchers = [name for name in _MATCHERS if getattr(rule, name) is not None]
+    matchers = _matches(rule)
     if matchers:
         report.add(
             "governance-default",
