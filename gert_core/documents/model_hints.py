@@ -29,6 +29,8 @@ KINDS: Final = {
 
 WRITTEN_AS: Final = "write it as `NAME`"
 """The hint for a field that is called otherwise here."""
+MEANT: Final = "did you mean `NAME`?"
+"""The hint for a field or name that is spelled wrong."""
 MODELS: Final = frozenset({"model_type", "model_attributes_type"})
 """The errors about a value that should be a map with fields of its own."""
 
@@ -60,7 +62,7 @@ _BOOLEANS: Final = {
 def suggest(name: str, known: Iterable[str]) -> str | None:
     """Return ``did you mean `x`?`` when a known name is similar."""
     near = meant(name, known)
-    return f"did you mean `{near}`?" if near else None
+    return MEANT.replace("NAME", near) if near else None
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
@@ -157,7 +159,7 @@ def suggest_field(name: str, known: Iterable[str], *, written: Container[str]) -
     near = meant(name, known)
     if near is None:
         return None
-    return f"remove it: `{near}` is there already" if near in written else f"did you mean `{near}`?"
+    return f"remove it: `{near}` is there already" if near in written else MEANT.replace("NAME", near)
 
 
 def map_at(value: Any, path: Sequence[str | int]) -> Any:
@@ -179,6 +181,7 @@ def tag_hint(value: object) -> str | None:
 __all__ = [
     "KINDS",
     "LONGEST_NAME",
+    "MEANT",
     "META",
     "MODELS",
     "WRITTEN_AS",

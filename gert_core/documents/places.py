@@ -1,4 +1,4 @@
-"""Find where the lists of a step's blocks stand inside the step, as the document has it."""
+"""Find where fields, and the lists of a step's blocks, stand inside a step as the document has it."""
 
 from __future__ import annotations
 
@@ -36,4 +36,13 @@ def places_of(raw: object, blocks: Sequence[Block]) -> list[Path]:
     return places
 
 
-__all__ = ["places_of"]
+def has_field(raw: object, field: list[str]) -> bool:
+    """Return whether a map has a field, given by its path."""
+    for name in field:
+        if not isinstance(raw, dict) or name not in raw:
+            return False
+        raw = raw[name]
+    return True
+
+
+__all__ = ["has_field", "places_of"]

@@ -15,7 +15,7 @@ from gert_core.api.errors import PluginError
 from gert_core.api.steps import Flow
 from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, path_text, renamed, to_diagnostics
 from gert_core.documents.model_hints import suggest_field
-from gert_core.documents.places import places_of
+from gert_core.documents.places import has_field, places_of
 from gert_core.documents.runbook import StepFields
 from gert_core.documents.tree import BlockNode, StepNode
 from gert_core.plugin.lazy import load_target
@@ -184,7 +184,7 @@ class StepReader:
 
     def _claimant(self, raw: dict[str, object], path: Path) -> str | None:
         """Return the step type that a field of the step belongs to whatever its ``type``; two of them are an error."""
-        found = [(name, field) for name, field in self._claims if _has(raw, field)]
+        found = [(name, field) for name, field in self._claims if has_field(raw, field)]
         if len(found) > 1:
             fields = " and ".join(f"`{'.'.join(field)}`" for _, field in found)
             self._report(
@@ -220,7 +220,8 @@ class StepReader:
         theirs = kind.fields if kind is not None else ()
         for diagnostic in to_diagnostics(self.document, found, base=path, model=StepFields, extra_fields=theirs):
             untyped = diagnostic.rule == "missing-field" and diagnostic.path == type_path
-            self.diagnostics.append(replace(diagnostic, hint=self._guess(own)) if untyped else diagnostic)
+            guess = untyped and not (diagnostic.hint or "").startswith("rename")
+            self.diagnostics.append(replace(diagnostic, hint=self._guess(own)) if guess else diagnostic)
         return None
 
     def _guess(self, own: Mapping[str, object]) -> str | None:
@@ -249,7 +250,10 @@ class StepReader:
         rest = [item for item in found if not _is_unknown(item)]
         told = [self._unknown_field(kind, item, path, raw) for item in unknown[:MAX_ERRORS]]
         self.diagnostics += told
-        right = {str(item.path[0]): renamed(one) for item, one in zip(unknown, told, strict=False)}
+        names = [renamed(one) for one in told]
+        right = {
+            str(item.path[0]): name if name in kind.fields else None for item, name in zip(unknown, names, strict=False)
+        }
         rest = [item for item in rest if item.type != "missing" or item.path[0] not in right.values()]
         self.diagnostics += to_diagnostics(
             self.document,
@@ -336,15 +340,6 @@ class StepReader:
 
 def _is_unknown(item: ModelError) -> bool:
     return item.type == "extra_forbidden" and len(item.path) == 1
-
-
-def _has(raw: object, field: list[str]) -> bool:
-    """Return whether a map has a field, given by its path."""
-    for name in field:
-        if not isinstance(raw, dict) or name not in raw:
-            return False
-        raw = raw[name]
-    return True
 
 
 __all__ = ["StepReader"]

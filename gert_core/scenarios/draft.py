@@ -185,7 +185,7 @@ def _add_unreached(draft: Draft, nodes: list[StepNode], book: Runbook, document:
     for key, outputs in _tool_answers(nodes, book, document):
         draft.tool_responses.setdefault(key, []).append(outputs)
     for node in nodes:
-        asks = node.type.tool_use is None and node.type.gate is None  # who approves is no evidence
+        asks = node.type.tool_use is None and node.type.gate is None  # an approval is asked for with a ticket
         if asks and node.named and (given := book.functions.outputs(node)):
             draft.evidence[node.id] = {name: example(kind) for name, kind in given.items()}
 

@@ -137,3 +137,25 @@ def test_what_belongs_to_the_arms_of_a_branch_is_moved_into_them(hints):
 )
 def test_a_field_is_no_type_that_a_distribution_provides(hints, word, hint):
     assert hints(f"  - {{ id: a, type: {word} }}\n") == [hint]
+
+
+CALLS = {
+    "tool": "  - { id: a, type: tool, tool: echo, action: do, inputs: { n1: x } }\n",
+    "runbook": "  - { id: a, type: runbook, runbook: ./child.yaml, inputs: { n1: x } }\n",
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_misspelled_input_leaves_none_missing(hints, kind):
+    assert hints(CALLS[kind]) == ["did you mean `n`?"]
+    assert hints(CALLS[kind].replace("n1", "n")) == []
+    both = hints(CALLS[kind].replace("n1: x", "n1: x, n: x"))
+    assert both == ["its inputs: `n`"]
+
+
+@pytest.mark.parametrize("field", ["tool", "action", "inputs", "type"])
+def test_a_misspelled_field_leaves_none_missing(hints, field):
+    step = CALLS["tool"].replace("n1", "n")
+    (hint,) = hints(step.replace(f"{field}:", f"{field[0]}{field}:"))
+    assert hint in (f"did you mean `{field}`?", f"rename `{field[0]}{field}` to `{field}`")
+    assert hints(step) == []

@@ -195,7 +195,6 @@ def test_what_is_wrong_inside_a_field_by_another_name_is_found_in_its_place(vali
     assert found == [
         (6, 5, "write it as `branches`"),
         (7, 11, "write it as `condition`"),
-        (8, 9, "rename `setps` to `steps`"),
         (8, 31, "did you mean `steps`?"),
     ]
     mended = step.replace("cases", "branches").replace("when", "condition").replace("setps", "steps")

@@ -180,7 +180,7 @@ def test_an_inline_contract_is_what_inputs_are_matched_with(registry, tmp_path):
             type: extension
             extension: judge
             contract: {effects: [], writes: [], inputs: {items: {type: object, required: true}}, outputs: {winner: {type: string}}}
-            inputs: {itms: {}}  #! input-unknown #! input-missing
+            inputs: {itms: {}}  #! input-unknown
             export: [winner]
           - {id: b, type: extension, extension: open, contract: {effects: [], writes: []}, inputs: {anything: 1}}
           - {type: end, outcome: {category: resolved, meta: {w: "{{ .winner }}", b: "{{ .b.x }}"}}}  #! unresolved-variable

@@ -63,7 +63,6 @@ def test_findings_are_sorted_and_serialise(registry, tmp_path):
     ]
     assert {d["path"] for d in data["diagnostics"]} == {
         "tools[1]",
-        "steps[0].inputs",
         "steps[0].inputs.hots",
         "steps[1].tool",
     }

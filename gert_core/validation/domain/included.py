@@ -29,15 +29,18 @@ def check_included(ctx: Context, refs: References, step: StepNode) -> None:
 def _check(ctx: Context, refs: References, step: StepNode, include: Include, included: Included) -> None:
     declared = included.runbook.model.meta.inputs
     base = (*step.path, *include.inputs_at)
+    meant: set[str | None] = set()
     for name, value in include.inputs.items():
         model = declared.get(name)
         if model is None:
+            near = ctx.report.nearest(name, [one for one in declared if one not in include.inputs])
+            meant.add(near)
             ctx.add(
                 "input-unknown",
                 f"the runbook `{include.path}` has no input `{name}`",
                 path=(*base, name),
                 key=True,
-                hint=ctx.report.did_you_mean(name, declared) or f"its inputs: {listing(declared) or 'none'}",
+                hint=f"did you mean `{near}`?" if near else f"its inputs: {listing(declared) or 'none'}",
             )
         elif value is not None:
             before = len(ctx.report.found)
@@ -45,7 +48,7 @@ def _check(ctx: Context, refs: References, step: StepNode, include: Include, inc
             if len(ctx.report.found) == before:
                 _limits(ctx, model, name, value, (*base, name))
     for name, model in declared.items():
-        if not model.required or model.default is not None or include.inputs.get(name) is not None:
+        if not model.required or model.default is not None or include.inputs.get(name) is not None or name in meant:
             continue
         source = f"; `from: {model.from_}` is only asked when it is run by itself" if model.from_ else ""
         given = include.inputs_at[0] in step.raw if include.inputs_at else False

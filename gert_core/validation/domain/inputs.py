@@ -13,6 +13,8 @@ from gert_core.validation.domain.shapes import Shape, type_hint
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from gert_core.api import Contract, Param
     from gert_core.documents.tree import Path, StepNode
     from gert_core.kit.models import InputsModel
@@ -47,31 +49,38 @@ def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -
     if contract is None:
         return
     given, declared = body.inputs, contract.inputs
+    meant: set[str | None] = set()
     for name, value in given.items():
         param = declared.get(name)
         if param is None:
             if not accepts_any_input(step):
-                _unknown(ctx, step, name, contract)
+                meant.add(_unknown(ctx, step, name, [*contract.inputs], given))
         elif value is not None:
             check_type(ctx, refs, value, param, name=name, path=(*step.path, "inputs", name))
     if spread is None:
         return
     for name, param in declared.items():
-        if param.required and not param.has_default and given.get(name) is None and name not in spread:
+        if param.required and not param.has_default and given.get(name) is None and name not in spread | meant:
             _missing(ctx, step, name)
 
 
-def _unknown(ctx: Context, step: StepNode, name: str, contract: Contract) -> None:
-    known = listing(contract.inputs) if contract.inputs else "none"
-    field = name in StepFields.model_fields and name not in step.raw
+def _unknown(ctx: Context, step: StepNode, name: str, declared: list[str], given: Container[str]) -> str | None:
+    """Report an input that the contract does not declare; return the declared one that is probably meant."""
+    near = ctx.report.nearest(name, [one for one in declared if one not in given])
+    if near is not None:
+        hint = f"did you mean `{near}`?"
+    elif name in StepFields.model_fields and name not in step.raw:
+        hint = f"move `{name}` out of `inputs`, to the step"
+    else:
+        hint = f"its inputs: {listing(declared) if declared else 'none'}"
     ctx.add(
         "input-unknown",
         f"the contract of `{step.id}` declares no input `{name}`",
         path=(*step.path, "inputs", name),
         key=True,
-        hint=ctx.report.did_you_mean(name, contract.inputs)
-        or (f"move `{name}` out of `inputs`, to the step" if field else f"its inputs: {known}"),
+        hint=hint,
     )
+    return near
 
 
 def _missing(ctx: Context, step: StepNode, name: str) -> None:
