@@ -89,8 +89,8 @@ def test_a_failed_look_means_not_yet_and_is_never_shown_as_a_failure(gert, here)
 
 def test_when_the_time_is_up_the_last_failure_is_told(gert, here):
     (here / "fail").touch()
-    book = BOOK.replace("    until: '{{ eq .look.state \"ready\" }}'\n", "").replace("timeout: 20s", "timeout: 10ms")
-    (here / "book.yaml").write_text(book)
+    book = BOOK.replace("    until: '{{ eq .look.state \"ready\" }}'\n", "")
+    (here / "book.yaml").write_text(book.replace("every: 50ms", "every: 9s").replace("timeout: 20s", "timeout: 1s"))
     code, _, err = gert("exec", "book.yaml")
     assert code == 1
     assert looks(here) == 2

@@ -30,6 +30,7 @@ FOURFOLD = ["c0: [1, 2, 3, 4]", *(f"c{i}: {four(f'c{i - 1}')}" for i in range(1,
     ("lines", "says"),
     [
         (FOURFOLD, f"constant c10: {LIMIT}"),
+        ([f"c0: {'x' * 60_000}", "c1: [" + ", ".join(["'{{ .c0 }}'"] * 200) + "]"], f"constant c1: {LIMIT}"),
         ([f"c0: {'x' * 100_000}", *(line.replace("[1", "[9") for line in FOURFOLD[1:9])], LIMIT),
         ([*FOURFOLD[:10], *(f"d{i}: '{{{{ .c9 }}}}'" for i in range(9))], f"the constants together: {LIMIT}"),
         (["c0: [1]", *(f"c{i}: ['{{{{ .c{i - 1} }}}}']" for i in range(1, 400))], "nested deeper than 200 levels"),

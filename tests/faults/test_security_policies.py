@@ -105,6 +105,7 @@ def test_a_policy_that_validate_refuses_stops_every_run(tmp_path, name, source):
 
 NO_EFFECT = {
     "{action: allow}, {writes: [disk], action: deny}": "the rule matches every step",
+    "{contract: {}, action: allow}, {writes: [disk], action: deny}": "the rule matches every step",
     "{writes: [disk], action: deny, approvers: [alice]}": "`approvers` has no effect in a rule whose action is `deny`",
     "{writes: [disk], serialize: true, min_approvers: 2}": "`min_approvers` has no effect in a rule without an action",
     "{contract_violations: deny, exclude_actor: true}": "`exclude_actor` has no effect in a rule without an action",

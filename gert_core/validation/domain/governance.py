@@ -68,8 +68,12 @@ def _violations(report: Report, document: Document, rule: RuleModel, *, path: Pa
 
 
 def _matches(rule: RuleModel) -> list[str]:
-    """Return the fields of a rule that say what it is for."""
-    return [name for name in _MATCHERS if getattr(rule, name) is not None]
+    """Return the fields of a rule that say what it is for; an empty `contract` is that of every step."""
+    return [name for name in _MATCHERS if _says(getattr(rule, name))]
+
+
+def _says(value: object) -> bool:
+    return value is not None and bool(getattr(value, "model_fields_set", True))
 
 
 def _default(report: Report, document: Document, rule: RuleModel, *, last: bool, path: Path) -> None:
