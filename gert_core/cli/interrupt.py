@@ -49,8 +49,8 @@ class Interrupt:
             self._watcher.start()
         except (RuntimeError, MemoryError):
             self._watcher = None
-        wakes = self._write if self._watcher is not None else stop.wakeup()
-        self._before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        self._wakes = self._write if self._watcher is not None else stop.wakeup()
+        self._before = signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
 
     @property
     def exit_code(self) -> int:
@@ -58,9 +58,12 @@ class Interrupt:
         return 128 + (self.signal or signal.SIGINT)
 
     def handle(self, number: int, frame: object) -> None:
-        """Handle a signal in the main thread, if there is no other one to do it."""
+        """Handle a signal in the main thread, if there is no other one, or a plugin keeps it from that one."""
         del frame
         if self._watcher is not None:
+            # asyncio, for one, leaves no pipe behind when it has handled signals itself
+            if signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False) != self._wakes:
+                os.write(self._write, bytes([number]))
             return
         if self.signal is None:
             self.signal = number

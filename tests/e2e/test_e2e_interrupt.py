@@ -96,6 +96,41 @@ def test_a_cancelled_run_can_be_resumed(shell):
     assert [e["data"]["reason"] for e in shell.events("step_attempt")] == ["resumed"]
 
 
+STEALER = """
+import asyncio, signal, time
+from pathlib import Path
+from gert_core import hookimpl
+from gert_core.api import Completed, StepType
+from gert_core.kit.models import StepModel
+
+def run(step, ctx):
+    loop = asyncio.new_event_loop()
+    loop.add_signal_handler(signal.SIGUSR1, print)
+    loop.close()
+    Path("pids").write_text("")
+    time.sleep(60)
+    return Completed()
+
+@hookimpl
+def gert_step_types():
+    return [StepType(name="steal", model=StepModel, run=run)]
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_gert_also_after_a_plugin_has_handled_signals(shell, number, code):
+    shell.write("site/stealer.py", STEALER)
+    shell.write("site/stealer-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: stealer\nVersion: 1\n")
+    shell.write("site/stealer-1.dist-info/entry_points.txt", "[gert.v0]\nstealer = stealer\n")
+    shell.book("- { id: a, type: steal }")
+    running = shell.start("exec", "book.yaml", PYTHONPATH=str(shell.root / "site"))
+    wait_for((shell.root / "pids").exists)
+    time.sleep(0.2)
+    running.send_signal(number)
+    ended(shell, running, code, seconds=20)
+    assert shell.events()[-1]["data"]["status"] == "cancelled"
+
+
 def test_an_interrupt_while_somebody_is_asked_ends_the_run(shell):
     shell.book("- { id: m, type: manual, instructions: 'look here' }")
     read, write = os.pipe()
