@@ -70,7 +70,8 @@ class ApprovalProcess:
 
     ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``now`` is the
     run's clock, ``known`` what answers are checked against; ``submitted`` is told of a request that the provider has.
-    ``refused`` gives kind and message of a refusal that a scenario has instead of an answer.
+    ``refused`` gives kind and message of a refusal that a scenario has instead of an answer, ``aside`` is told why an
+    answer has no effect.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class ApprovalProcess:
         known: Approvals,
         submitted: Callable[[ApprovalRequest], None] = lambda _: None,
         refused: Callable[[], tuple[str, str] | None] = lambda: None,
+        aside: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._session = session
         self._blocking = blocking
@@ -93,6 +95,7 @@ class ApprovalProcess:
         self._known = known
         self._submitted = submitted
         self._refused = refused
+        self._aside = aside
 
     def decide(
         self,
@@ -183,9 +186,11 @@ class ApprovalProcess:
     def _add_answer(self, state: _RequestState, response: ApprovalResponse) -> ApprovalDecision | None:
         """Check one answer and trace it; return a decision when it decides the request."""
         request = state.request
-        if isinstance(response, ApprovalResponse) and state.known[mark_of(response)] > 0:
-            state.known[mark_of(response)] -= 1
-            return None
+        if isinstance(response, ApprovalResponse):
+            response = self._known.without_secrets(response, request)
+            if state.known[mark_of(response)] > 0:
+                state.known[mark_of(response)] -= 1
+                return None
         assessment = assess(response, request, self._known, tally=state.tally)
         self._record(request, response, assessment)
         if not isinstance(response, ApprovalResponse):
@@ -193,6 +198,7 @@ class ApprovalProcess:
         state.answers.append(response)
         if assessment.result is AnswerResult.SET_ASIDE:
             state.set_aside += 1
+            self._aside(assessment.message)
             if state.set_aside < MAX_SET_ASIDE:
                 return None
             message = f"{MAX_SET_ASIDE} answers had no effect"

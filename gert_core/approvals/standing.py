@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gert_core.api import ErrorKind
 from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess, mark_of
 from gert_core.approvals.requests import comparable_id
+from gert_core.governance.people import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,7 +52,7 @@ def standing(
     ``set_aside`` are those that the run has read and set aside, with why: it is right, whatever is known here.
     """
     aside = set_aside or {}
-    found = [(answer, aside.get(mark_of(answer))) for answer in answers]
+    found = [(answer, _set_aside(answer, aside)) for answer in answers]
     heard = tuple(answer for answer, why in found if why is None)
     refused = {comparable_id(answer.approver_id): why for answer, why in found if why is not None}
     tally, unverified, rejected = _counted(heard, request, known, refused)
@@ -59,6 +61,12 @@ def standing(
     open_ = {who: shown for who, shown in unverified.items() if who not in tally.approvers}
     refused = {who: why for who, why in refused.items() if who not in open_}
     return TicketStanding(approved=tally.approvers, unverified=tuple(open_.values()), refused=refused, heard=heard)
+
+
+def _set_aside(answer: ApprovalResponse, aside: Mapping[tuple[object, ...], str]) -> str | None:
+    """Return why the run set an answer aside; a name with a secret of the run in it is not in its trace."""
+    why = aside.get(mark_of(answer))
+    return aside.get(mark_of(replace(answer, approver_id=HIDDEN))) if why is None else why
 
 
 def assess_next(

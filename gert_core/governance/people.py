@@ -22,6 +22,8 @@ AGENT: Final = "agent:"
 GROUP: Final = "group:"
 NO_ONE: Final = "(no person)"
 """Stands for the approvers of rules that have none in common; it is refused as an id."""
+HIDDEN: Final = "(name hidden)"
+"""Stands for the name of an approver that has a secret of the run in it; it is refused as an id."""
 LONGEST: Final = 500
 """The most characters of an id."""
 LOGIN: Final = "login"
@@ -158,6 +160,8 @@ def _fault(person_id: str) -> str | None:
         return "is the name of a group"
     if comparable_id(person_id) == NO_ONE:
         return "stands for no person at all"
+    if comparable_id(person_id) == HIDDEN:
+        return "stands for a name with a secret of the run in it; if that is a person's id, declare it in a policy"
     return None
 
 
@@ -284,6 +288,7 @@ def _list(value: object) -> list[object]:
 
 __all__ = [
     "GROUP",
+    "HIDDEN",
     "LOGIN",
     "NO_ONE",
     "NO_PEOPLE",

@@ -203,6 +203,7 @@ def checked_against(execution: StepExecution) -> Approvals:
         environ=facts.environ,
         people=people.without_keys() if facts.mode == "replay" else people,
         sign=execution.services.journal.writer.sign,
+        has_secret=lambda text: execution.services.masker.first(text) is not None,
     )
 
 
@@ -220,6 +221,9 @@ def approval_process(
         by = None if principal is None else Principal(**principal)
         execution.add(type, data, principal=by, fresh=True)
 
+    def warn(why: str) -> None:
+        execution.services.progress.warn(f"step {execution.key}: an answer has no effect: {why}", step=execution.info)
+
     return ApprovalProcess(
         session=session,
         blocking=blocking,
@@ -229,6 +233,7 @@ def approval_process(
         known=checked_against(execution),
         submitted=lambda request: execution.services.progress.submitted(execution.info, request),
         refused=refused,
+        aside=warn,
     )
 
 
