@@ -99,6 +99,7 @@ KIT_MODULES: Final = (
     "provider_settings",
     "links",
     "files",
+    "linkless",
     "user_files",
     "sharing",
     "owners",

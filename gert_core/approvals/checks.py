@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, ValidationError, convert, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from gert_core.api import ApprovalResponse, ErrorKind, RunError
 from gert_core.approvals.requests import comparable_id
 from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
 from gert_core.governance.mapping import is_mapped
-from gert_core.governance.people import HIDDEN, LOGIN, NO_PEOPLE, SPACES, id_fault, is_agent
+from gert_core.governance.people import LOGIN, NO_PEOPLE, SPACES, id_fault, is_agent
 from gert_core.kit.excerpts import shorten
 from gert_core.kit.times import parse_time
 from gert_core.kit.wire import as_text
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 CLOCK_SKEW: Final = timedelta(seconds=30)
 _SHOWN: Final = 80
-_COLONS: Final = (":", ": ", " :", " : ")
-HIDDEN_REASON: Final = "(hidden: there is a secret of the run in it)"
 UNSEALED: Final = "the run is signed, and the answer was not sealed with its key"
 
 
@@ -81,29 +79,6 @@ class Approvals(Struct, frozen=True, kw_only=True):
         if self.sign is None:
             return True
         return is_sealed(data, run_id=request.run_id, request_hash=request.request_hash, sign=self.sign)
-
-    def without_secrets(self, response: ApprovalResponse, request: ApprovalRequest) -> ApprovalResponse:
-        """Return an answer without the name of its approver where that has a secret of the run in it.
-
-        Ids are not masked in the trace, and a line of a person may have anything in that place. What the run or a
-        policy has as an id stays: there it is written anyhow, whatever secret is equal to it by chance. A secret with
-        a colon in it may have been taken apart into name and reason.
-        """
-        who, reason = response.approver_id, response.reason
-        if not isinstance(who, str):
-            return response
-        parted = isinstance(reason, str) and any(self.has_secret(f"{who}{colon}{reason}") for colon in _COLONS)
-        if not parted and not self.has_secret(who):
-            return response
-        return replace(
-            response,
-            approver_id=who if self._is_declared(who, request) else HIDDEN,
-            reason=HIDDEN_REASON if parted and not self.has_secret(who) else reason,
-        )
-
-    def _is_declared(self, who: str, request: ApprovalRequest) -> bool:
-        ids = (request.requested_by, *self.actors, *frozenset().union(*self.changed_by))
-        return bool(self.people.meant_by(who)) or comparable_id(who) in map(comparable_id, ids)
 
 
 class Tally(Struct):

@@ -18,6 +18,7 @@ from gert_core.approvals.checks import (
     recorded_response,
 )
 from gert_core.approvals.deadline import TicketDeadline
+from gert_core.approvals.hidden_names import without_secrets
 from gert_core.approvals.seals import SEAL, seal_of
 from gert_core.governance.people import is_agent
 from gert_core.kit.times import parse_time
@@ -187,7 +188,7 @@ class ApprovalProcess:
         """Check one answer and trace it; return a decision when it decides the request."""
         request = state.request
         if isinstance(response, ApprovalResponse):
-            response = self._known.without_secrets(response, request)
+            response = without_secrets(response, request, self._known)
             if state.known[mark_of(response)] > 0:
                 state.known[mark_of(response)] -= 1
                 return None

@@ -15,7 +15,7 @@ from gert_core.api.errors import RunError
 from gert_core.kit.json_reader import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from gert_core.kit.owners import Owners
@@ -46,13 +46,15 @@ class UnreadableError(RunError):
         self.hidden = hidden
 
 
-def open_file(path: Path, *, limit: int | None = None, owners: Owners | None = None) -> BinaryIO:
+def open_file(
+    path: Path, *, limit: int | None = None, owners: Owners | None = None, opened: Callable[[Path], int] | None = None
+) -> BinaryIO:
     """Open a regular file of at most ``limit`` bytes, of one of ``owners`` if they are given.
 
     Raise ``FileNotFoundError`` when there is none, and ``UnreadableError`` when it is a link, a pipe, a device or a
-    directory, is larger, is somebody else's, or cannot be opened.
+    directory, is larger, is somebody else's, or cannot be opened. ``opened`` opens the path in another way.
     """
-    descriptor = _open(path)
+    descriptor = _open(path) if opened is None else opened(path)
     try:
         _checked(descriptor, path, limit, owners)
         return os.fdopen(descriptor, "rb")

@@ -22,8 +22,8 @@ def open_user_file(
 ) -> BinaryIO:
     """Open a regular file that is neither of the system nor below one of the directories ``apart``.
 
-    A path that ends with a link is followed only on request, and to a place that was checked. Raise
-    ``FileNotFoundError`` when there is none, and ``UnreadableError`` otherwise; see ``open_file``.
+    Links are followed only on request, and to a place that was checked. Raise ``FileNotFoundError`` when there is none,
+    and ``UnreadableError`` otherwise; see ``open_file``.
     """
     try:
         real = path.resolve()
@@ -31,10 +31,8 @@ def open_user_file(
         raise UnreadableError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if any(one.is_relative_to(place) for one in (real, path.absolute()) for place in (*_SYSTEM, *apart)):
         raise _of_the_system(path, real)
-    if not follow and os.path.islink(path):  # noqa: PTH114 - never raises
-        raise UnreadableError(path, "cannot be read: it is a symbolic link")
     # The path is resolved: a link that takes its place in between is not followed.
-    file = open_file(real, limit=limit)
+    file = open_file(real, limit=limit) if follow else open_file(path, limit=limit, opened=_without_links)
     if os.fstat(file.fileno()).st_dev in _kernel_devices():
         file.close()
         raise _of_the_system(path, real)
@@ -53,6 +51,17 @@ def read_user_file(path: Path, *, limit: int, follow: bool = True, apart: Sequen
     if len(data) > limit:  # it grew meanwhile
         raise UnreadableError(path, f"is larger than {limit} bytes")
     return data
+
+
+def _without_links(path: Path) -> int:
+    from gert_core.kit.linkless import open_without_links
+
+    try:
+        return open_without_links(path)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise UnreadableError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _of_the_system(path: Path, real: Path) -> UnreadableError:

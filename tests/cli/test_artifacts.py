@@ -132,6 +132,34 @@ def test_what_is_no_file_is_a_violation_and_the_step_succeeds(gert_in, made):
     assert not (run.directory / "attachments" / "f").exists()
 
 
+@pytest.mark.parametrize("start", ["", "{cwd}/"])
+@pytest.mark.parametrize("path", ["linked/f", "real/to/f", "real/to/../real/f"])
+def test_no_file_below_a_link_is_kept(gert_in, tmp_path, start, path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "f").write_text("f")
+    (tmp_path / "linked").symlink_to("real")
+    (tmp_path / "real" / "to").symlink_to("..")
+    (tmp_path / "f").write_text("f")
+    step = "  - {{ id: a, type: tool, tool: sh, inputs: {{ do: 'true' }}, artifacts: {{ k: {{ path: '{}' }} }} }}\n"
+    start = start.format(cwd=tmp_path)
+    run = gert_in(step.format(f"{start}{path}"))
+    assert (run.code, run.kept) == (0, {})
+    ((_, data),) = run.events("contract_violation")
+    link = "linked" if path == "linked/f" else "real/to"
+    told = f"artifact 'k': {start}{path} cannot be read: {start}{link} is a symbolic link"
+    assert (data["kind"], data["message"]) == ("missing_artifact", told)
+    kept = gert_in(step.format(f"{start}real/../real/f"))
+    assert kept.kept["k"]["value"] == file_of("f", b"f")
+
+
+def test_a_file_is_kept_whose_directory_only_lets_pass(gert_in, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "f").write_text("f")
+    (tmp_path / "real").chmod(0o311)
+    run = gert_in("  - { id: a, type: tool, tool: sh, inputs: { do: 'true' }, artifacts: [real/f] }\n")
+    assert run.kept["f"]["value"] == file_of("f", b"f")
+
+
 def test_a_policy_may_deny_it(gert_in, tmp_path):
     (tmp_path / "p.yaml").write_text(
         "apiVersion: policy/v0\nmeta: { name: p }\nrules: [ { contract_violations: deny } ]\n"

@@ -18,6 +18,7 @@ ALLOWED = {
     "gert_core.engine.resume.survivors": "what the kernel says about a process",
     "gert_core.kit.children": "a new file that only this process writes, and the boot id of the kernel",
     "gert_core.kit.durable": "directories that are synced, and new files that get their name when they are complete",
+    "gert_core.kit.linkless": "each directory on the way to a file that the reader looks at then",
     "gert_core.kit.processes.group": "what the kernel says about a process",
     "gert_core.kit.processes.spawn": "the null device, which programs without input are given",
     "gert_core.kit.sharing": "a directory that was just made, to give it to a group",
