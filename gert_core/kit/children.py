@@ -58,11 +58,9 @@ class Children:
             name = encode_basestring_ascii(step[: _STEP // 8])
         with self._lock:
             self._running.add(pid)
-            if self._path is None or _CLOCK is None:
-                return -1
             try:
-                if self._fd < 0:
-                    self._open(self._path)
+                if self._fd < 0 and not self._open():
+                    return -1
                 if self._free:
                     line = self._free.pop()
                 else:
@@ -74,11 +72,14 @@ class Children:
                 return -1
             return line
 
-    def _open(self, path: Path) -> None:
+    def _open(self) -> bool:
+        if self._path is None or _CLOCK is None:
+            return False
         with suppress(FileNotFoundError):
-            path.unlink()  # of an earlier process, or a pipe or another name of somebody's file
-        self._fd = os.open(path, _FLAGS, 0o600)
+            self._path.unlink()  # of an earlier process, or a pipe or another name of somebody's file
+        self._fd = os.open(self._path, _FLAGS, 0o600)
         self._same = f'"boot":"{boot_id()}","step":'
+        return True
 
     def remove(self, pid: int, line: int) -> None:
         """Give a line to the next program: the one in it has ended."""

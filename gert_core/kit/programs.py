@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,18 +20,20 @@ def find_program(program: str, environ: Mapping[str, str], cwd: str | None = Non
     if "/" in program:
         path = program if cwd is None else os.path.join(cwd, program)  # noqa: PTH118 - `./x` stays as it is written
         return path if os.access(path, os.X_OK) and _is_file(path) else None
-    for start in _starts(environ.get("PATH", os.defpath), cwd):
-        path = start + program
-        if os.access(path, os.X_OK) and _is_file(path):
+    for path in filter(_executable, _paths(program, environ.get("PATH", os.defpath), cwd)):
+        if _is_file(path):
             return path
     return None
 
 
-@lru_cache(maxsize=16)
-def _starts(search: str, cwd: str | None) -> tuple[str, ...]:
-    """Return what the paths begin with that a PATH stands for; every step with a program asks for the same."""
+_executable: Final = partial(os.access, mode=os.X_OK)
+
+
+@lru_cache(maxsize=64)
+def _paths(program: str, search: str, cwd: str | None) -> tuple[str, ...]:
+    """Return where a PATH has a program looked for; steps with the same program ask again and again."""
     parts = [directory for directory in dict.fromkeys(search.split(":")) if directory]
-    return tuple(f"{part}/" if cwd is None else os.path.join(cwd, part, "") for part in parts)  # noqa: PTH118
+    return tuple(os.path.join("" if cwd is None else cwd, part, program) for part in parts)  # noqa: PTH118
 
 
 def _is_file(path: str) -> bool:

@@ -32,7 +32,7 @@ _VALVE: Final = 8 * 1024 * 1024
 """The number of buffered bytes that triggers a commit, so that a step that emits many events cannot fill the memory."""
 _EVENT_LIMIT: Final = LINE_LIMIT - MIB
 """The longest data of an event; readers refuse longer lines."""
-_LINE: Final = b'%b%b%06d%b%d%b,"prev_hash":"%b"}'
+_LINE: Final = b'%b%b%06d%b%d%b%b,"prev_hash":"%b"}'
 """One format operation per event; only the JSON and the hash of an event cost more time."""
 _SECOND: Final = "%Y-%m-%dT%H:%M:%S."
 _PEOPLE: Final = 1000
@@ -76,8 +76,7 @@ class TraceWriter:
         self._middle = b'Z","run_id":%s,"seq":' % to_bytes(encode_basestring(run_id))
         self._heads: dict[str, bytes] = {}
         self._people: dict[tuple[object, ...], bytes] = {}
-        self._last_key: tuple[str | None, bytes] = None, b""
-        self._last_principal: tuple[Mapping[str, object] | None, bytes] = None, b""
+        self._last: tuple[str | None, Mapping[str, object] | None, bytes] = None, None, b',"data":'
         self._buffer: list[bytes] = []
         self._waiting = 0
         self._lock = threading.Lock()
@@ -162,23 +161,14 @@ class TraceWriter:
         body = self.encode(data) if encoded is None else encoded
         if self._unread:
             return self._count()
-        rest = b',"data":' + body
-        if principal is not None:
-            last_principal, encoded_principal = self._last_principal
-            if principal is not last_principal:  # most events of a run are the kernel's
-                encoded_principal = self._principal(principal)
-            rest = encoded_principal + rest
-        if step_key is not None:
-            last, encoded_key = self._last_key
-            if step_key is not last:  # the events of a step follow each other
-                encoded_key = b',"step_key":' + to_bytes(encode_basestring(step_key))
-                self._last_key = step_key, encoded_key
-            rest = encoded_key + rest
+        last_key, last_principal, about = self._last
+        if step_key is not last_key or principal is not last_principal:
+            about = self._about(step_key, principal)
         head = self._heads.get(type) or self._head(type)
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
-            line = self._line(head, rest)
+            line = self._line(head, about, body)
             # ``_chain``, written out: four events of every step come through here.
             self._prev = sha256(line).hexdigest().encode("ascii")
             self._seq = number = self._seq + 1
@@ -212,7 +202,7 @@ class TraceWriter:
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
-            line = self._line(self._head(type), b',"data":' + body)
+            line = self._line(self._head(type), b',"data":', body)
             digest = sha256(line).hexdigest()
             seal = f',"chain_hash":"{digest}"'
             if signer is not None:
@@ -275,6 +265,13 @@ class TraceWriter:
         self._heads[type] = head
         return head
 
+    def _about(self, step_key: str | None, principal: Mapping[str, object] | None) -> bytes:
+        """Return the fields between the number of an event and its data; the events of a step follow each other."""
+        key = b"" if step_key is None else b',"step_key":' + to_bytes(encode_basestring(step_key))
+        about = key + (b"" if principal is None else self._principal(principal)) + b',"data":'
+        self._last = step_key, principal, about
+        return about
+
     def _principal(self, principal: Mapping[str, object]) -> bytes:
         facts = tuple(principal.items())
         known = self._people.get(facts)
@@ -285,10 +282,9 @@ class TraceWriter:
             known = b',"principal":' + to_bytes(encode_json(shown))
             if len(self._people) < _PEOPLE:
                 self._people[facts] = known
-        self._last_principal = principal, known
         return known
 
-    def _line(self, head: bytes, rest: bytes) -> bytes:
+    def _line(self, head: bytes, about: bytes, body: bytes) -> bytes:
         if self._clock is None:
             second, part = divmod(time_ns(), 1_000_000_000)
             if second != self._second:  # thousands of events share the text of their second
@@ -297,7 +293,7 @@ class TraceWriter:
         else:
             now = self._clock().astimezone(UTC)
             stamp, part = now.strftime(_SECOND).encode(), now.microsecond
-        return _LINE % (head, stamp, part, self._middle, self._seq + 1, rest, self._prev)
+        return _LINE % (head, stamp, part, self._middle, self._seq + 1, about, body, self._prev)
 
     def _count(self, *, last: bool = False) -> int:
         """Return the number of an event that is not kept."""
