@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Flow
 from gert_core.template.tree import AllOf, AnyOf, Choice, Default, Defined, Path, children
+from gert_core.validation.domain.every_path import set_together
 from gert_core.validation.domain.flow import guarded
 from gert_core.validation.domain.looped import is_item
 from gert_core.validation.domain.positions import common_list
@@ -124,11 +125,12 @@ def is_certain(entry: Entry, flow: FlowMap, around: dict[tree.Path, int]) -> boo
         if common is None or common.first == common.then:
             return bool(entry.holds)
         block = flow.of(common.block)
-        if entry.holds and block.dominates(common.first, common.then):
+        alone = common.arm >= 0 or len(steps) == 1 or step.fields.for_each is not None or not _may_lack(step)
+        if entry.holds and alone and block.dominates(common.first, common.then):
             return True
         if not _may_lack(step) and block.leads_alone(common.first, common.arm, common.then):
             return True
-    return False
+    return len(steps) > 1 and set_together(steps, flow, around)
 
 
 def _may_lack(step: StepNode) -> bool:

@@ -74,6 +74,17 @@ def perhaps(entry: Entry, before: Entry | None) -> Entry:
     )
 
 
+def either(entry: Entry, before: Entry) -> Entry:
+    """Return the entry of a variable that has one of two values: jumps tell which, and are left aside."""
+    return Entry(
+        entry.shape if entry.shape is before.shape else joined((entry.shape, before.shape)),
+        (entry.origin, before.origin),
+        sure=entry.sure or before.sure,
+        stays=entry.stays or before.stays,
+        holds=max(entry.holds, before.holds),
+    )
+
+
 def doubtful(entry: Entry, before: Entry | None) -> Entry:
     """Return the entry of a variable set inside a step that may not run, or not to its end."""
     holds = before.holds if before is not None else 0
@@ -143,6 +154,12 @@ class Environment:
             else:
                 names[key] = old
         return changed
+
+    def join(self, mark: int) -> None:
+        """Keep the values from before ``mark`` beside those set since, where a jump may lead past these."""
+        for key, entry in self.rewind(mark).items():
+            before = self.names.get(key)
+            self.set(key, entry if before is None else either(entry, before))
 
     def enter_item(self) -> int:
         """Begin what one item of a loop sets; return the point of the undo log before it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api import Flow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gert_core.documents.tree import BlockNode, Runbook, StepNode
 
@@ -87,6 +87,11 @@ class ListFlow:
             return False
         return not any(then in self._from(ways, avoid=first) for number, ways in exits.items() if number != arm)
 
+    def leads_to(self, then: int, ways: Mapping[int, tuple[int, ...]]) -> bool:
+        """Return whether a path leads to ``then`` where some steps have only these ``ways`` on."""
+        self._budget -= len(self.follow)
+        return self._budget > 0 and then in self._from((0,), avoid=-1, ways=ways)
+
     def _straight(self, first: int, then: int) -> bool:
         """Return whether falling through, without jumps, leads from the start over ``first`` to ``then``."""
         if not self._breaks:
@@ -98,7 +103,9 @@ class ListFlow:
                     self._ahead.update(target for target in targets if target > index)
         return self._breaks[then] == self._breaks[first] and first in self._ahead
 
-    def _from(self, start: tuple[int, ...], *, avoid: int) -> set[int]:
+    def _from(
+        self, start: tuple[int, ...], *, avoid: int, ways: Mapping[int, tuple[int, ...]] | None = None
+    ) -> set[int]:
         seen = {target for target in start if target != avoid}
         stack = list(seen)
         end = len(self.follow)
@@ -106,7 +113,7 @@ class ListFlow:
             index = stack.pop()
             if index == end:
                 continue
-            for target in self.follow[index]:
+            for target in self.follow[index] if ways is None or index not in ways else ways[index]:
                 if target not in seen and target != avoid:
                     seen.add(target)
                     stack.append(target)

@@ -120,6 +120,8 @@ class VariableWalk:
             self._blocks(step, later=later)
             if lacking:
                 self._doubt(inner)
+            if not sure:
+                self.env.join(inner)
         if fields.artifacts:
             self._artifacts(step, facts)
         result = facts.result

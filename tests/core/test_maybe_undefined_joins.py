@@ -1,0 +1,77 @@
+"""The warning about outputs that may be missing: steps that jumps keep apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from doubts import doubtful, use, warnings
+
+if TYPE_CHECKING:
+    from lab import Lab
+
+
+@pytest.fixture
+def lab(tmp_path) -> Lab:
+    return doubtful(tmp_path)
+
+
+ON = ", when: '{{ .on }}'"
+FAILS = ", continue_on_fail: true"
+EXPORTS = ", scope: %s, export: { out: value }"
+JUMP = ", next: use"
+
+
+def sets(name, more=""):
+    return f"- {{ id: {name}, type: tool, tool: lab{more} }}\n"
+
+
+def exports(name, more=""):
+    return sets(name, EXPORTS % name + more)
+
+
+def block(name, more=""):
+    inner = exports(f"in_{name}").strip("- \n")
+    return f"- {{ id: {name}, type: block{more}, steps: [ {inner} ] }}\n"
+
+
+def pick(low="low", high="high", more=""):
+    arms = (
+        f"{{ condition: '{{{{ .on }}}}', next: {low}, steps: [] }}, {{ condition: default, next: {high}, steps: [] }}"
+    )
+    return f"- {{ id: pick, type: branch{more}, branches: [ {arms} ] }}\n"
+
+
+OVER = "- { id: over, type: branch, branches: [ { condition: '{{ .on }}', next: use, steps: [] }, { condition: default, steps: [] } ] }\n"
+EACH = ", for_each: { as: n, over: [1] }"
+
+
+@pytest.mark.parametrize(
+    ("steps", "read"),
+    [
+        (pick() + exports("high", JUMP) + exports("low"), "out"),
+        (pick() + sets("high", JUMP) + sets("low"), "value"),
+        (pick(more=ON) + exports("high", JUMP) + exports("low"), "out"),
+        (pick() + block("high", JUMP) + block("low"), "out"),
+        (pick() + exports("high", EACH + JUMP) + exports("low", EACH), "out"),
+    ],
+    ids=["exported", "promoted", "guarded branch", "in blocks", "loops"],
+)
+def test_a_name_that_steps_set_which_jumps_keep_apart_is_certain_behind_them(lab, steps, read):
+    assert warnings(lab, steps + use(f"{{{{ .{read} }}}}")) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "read"),
+    [
+        (pick() + exports("high", JUMP) + exports("low", ON), "out"),
+        (pick() + exports("high", FAILS + JUMP) + exports("low"), "out"),
+        (pick() + block("high", JUMP) + block("low", FAILS), "out"),
+        (pick(low="use") + sets("high") + sets("low"), "value"),
+        (sets("first", ON) + OVER + sets("second"), "value"),
+    ],
+    ids=["skipped", "failing", "failing block", "past both", "past the certain one"],
+)
+def test_a_name_that_is_missing_on_one_of_the_paths_is_not(lab, steps, read):
+    (found,) = warnings(lab, steps + use(f"{{{{ .{read} }}}}"))
+    assert found.message.startswith(f"`.{read}` may be undefined: step ")
