@@ -1,4 +1,4 @@
-"""The warning about outputs that may be missing: steps that jumps keep apart."""
+"""The warning about outputs that may be missing: steps that jumps keep apart, and the first item of a loop."""
 
 from __future__ import annotations
 
@@ -75,3 +75,26 @@ def test_a_name_that_steps_set_which_jumps_keep_apart_is_certain_behind_them(lab
 def test_a_name_that_is_missing_on_one_of_the_paths_is_not(lab, steps, read):
     (found,) = warnings(lab, steps + use(f"{{{{ .{read} }}}}"))
     assert found.message.startswith(f"`.{read}` may be undefined: step ")
+
+
+KEYED = sets("l", ", for_each: { as: n, over: %s, key: '%s', until: '{{ .on }}' }")
+
+
+@pytest.mark.parametrize(
+    ("over", "key", "first", "later"),
+    [
+        ("[web, db]", "{{ .n }}", "web", "db"),
+        ("[{ id: web }, { id: db }]", "{{ .n.id }}", "web", "db"),
+        ("['1', '0']", "{{ .n }}", "1", "0"),
+    ],
+)
+def test_only_the_first_item_of_a_keyed_loop_with_until_is_certain(lab, over, key, first, later):
+    loop = KEYED % (over, key)
+    assert warnings(lab, loop + use(f"{{{{ .l.{first}.value }}}}")) == []
+    (found,) = warnings(lab, loop + use(f"{{{{ .l.{later}.value }}}}"))
+    assert found.message == f"`.l.{later}.value` may be undefined: `until` may end `l` before it"
+
+
+def test_no_item_is_certain_where_the_items_are_known_in_runs_only(lab):
+    over = '{{ split "web db" " " }}'
+    assert len(warnings(lab, KEYED % (f"'{over}'", "{{ .n }}") + use("{{ .l.web.value }}"))) == 1

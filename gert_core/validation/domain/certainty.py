@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Flow
+from gert_core.template import MappingVariables, TemplateError, compile_value, to_text
 from gert_core.template.tree import AllOf, AnyOf, Choice, Default, Defined, Path, children
 from gert_core.validation.domain.every_path import set_together
 from gert_core.validation.domain.flow import guarded
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.documents import tree
+    from gert_core.documents.parts import ForEachModel
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.environment import Entry
     from gert_core.validation.domain.flow import FlowMap
@@ -140,7 +142,19 @@ def _may_lack(step: StepNode) -> bool:
 def may_end_before(step: StepNode, item: tuple[str, ...]) -> bool:
     """Return whether a loop may end early, before it comes to an item; the first one always runs."""
     loop = step.fields.for_each
-    return loop is not None and loop.until is not None and is_item(item) and item[-1] != "0"
+    return loop is not None and loop.until is not None and is_item(item) and item[-1] != _first_item(loop)
+
+
+def _first_item(loop: ForEachModel) -> str | None:
+    """Return the label of a loop's first item; None where it is known in runs only."""
+    if loop.key is None:
+        return "0"
+    if not isinstance(loop.over, list) or not loop.over or not compile_value(loop.over[0]).static:
+        return None
+    try:
+        return to_text(compile_value(loop.key).render(MappingVariables({loop.as_: loop.over[0]})))
+    except TemplateError:  # it needs more than the item
+        return None
 
 
 def why_uncertain(step: StepNode, *, item: bool, begins: bool) -> str:
