@@ -44,11 +44,53 @@ def ticked(text: str, items: Sequence[str]) -> dict[str, bool] | None:
         return dict.fromkeys(items, True)
     if low == "none" or low in _NO:
         return dict.fromkeys(items, False)
-    words = low.replace(",", " ").split()
-    if not words or not all(word.isdecimal() and 1 <= int(word) <= len(items) for word in words):
+    done = _numbers(low, len(items))
+    done = done if done is not None else _listed(text, items)
+    return None if done is None else {item: index in done for index, item in enumerate(items)}
+
+
+def _numbers(text: str, most: int) -> set[int] | None:
+    """Return the places of the items that a line lists by number; ``None`` when it lists them otherwise."""
+    words = text.replace(",", " ").split()
+    if not words or not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
         return None
-    done = {int(word) - 1 for word in words}
-    return {item: index in done for index, item in enumerate(items)}
+    return {int(word) - 1 for word in words}
+
+
+def _listed(text: str, items: Sequence[str]) -> set[int] | None:
+    """Return the places of the items that a line lists by their words; ``None`` unless it can be read in one way only.
+
+    An item may have commas itself, so it may go on behind one.
+    """
+    places: dict[str, set[int]] = {}
+    called: dict[str, set[str]] = {}
+    for index, item in enumerate(map(_spaced, items)):
+        places.setdefault(item, set()).add(index)
+        called.setdefault(item.casefold(), set()).add(item)
+    parts = text.strip(" ,").split(",")
+    longest = 1 + max((item.count(",") for item in items), default=0)
+    readings: list[set[int] | None] = [set(), *([None] * len(parts))]
+    for end in range(1, len(parts) + 1):
+        for start in range(max(end - longest, 0), end):
+            before, words = readings[start], _spaced(",".join(parts[start:end]))
+            if before is None or not words:
+                continue
+            found = _numbers(words, len(items)) if end - start == 1 else None
+            if found is None:
+                names = {words} if words in places else called.get(words.casefold(), set())
+                found = {place for name in names for place in places[name]}
+                if len(names) > 1:
+                    return None
+            if not found:
+                continue
+            if readings[end] is not None:
+                return None
+            readings[end] = before | found
+    return readings[-1]
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 def answer_fault(kind: str, items: Sequence[str], text: str) -> str | None:
@@ -56,7 +98,7 @@ def answer_fault(kind: str, items: Sequence[str], text: str) -> str | None:
     if kind == "confirm":
         return None if confirmed(text) else "Answer with Enter or `yes`, or with `no`."
     if kind == "checklist":
-        known = f"numbers from 1 to {len(items)}, `all` or `none` (`yes`, `no`)"
+        known = f"numbers from 1 to {len(items)}, `all` or `none` (`yes`, `no`), or with the items themselves"
         return None if ticked(text, items) is not None else f"Answer with {known}."
     if kind == "choice":
         known = f"a number from 1 to {len(items)}, or with one of the answers"

@@ -64,7 +64,7 @@ def test_evidence_becomes_outputs_given_by_a_human(runner: GertRunner) -> None:
 
 
 def test_an_unusable_answer_is_asked_again(runner: GertRunner) -> None:
-    ran = runner(RUNBOOK, answers=["", "notes", "9", "first", "2,1", ""])
+    ran = runner(RUNBOOK, answers=["", "notes", "9", "third", "2,1", ""])
     ran.assert_outcome("resolved")
     assert "An answer is needed." in ran.console.asked[1]
     assert "numbers from 1 to 2" in ran.console.asked[3]
@@ -87,6 +87,44 @@ def test_what_is_missing_from_a_checklist_is_asked_about_once_more(runner: GertR
     ran.assert_failed("checklist_incomplete")
     assert ran.result.failures[0].message == "not done: done: first"
     assert len(ran.console.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("items", "line", "done"),
+    [
+        ("[dust, cables]", "cables", "cables"),
+        ("[dust, cables]", " CABLES ,dust", "dust cables"),
+        ("[dust, cables]", "1, Cables", "dust cables"),
+        ("[dust, cables, fans]", "1 2, fans", "dust cables fans"),
+        ("['fans on, dust off', cables]", "fans on,  Dust off", "fans on, dust off"),
+        ("['a, b', cables, fans]", "1, 2, fans", "a, b cables fans"),
+        ("['10', dust]", "10", "10"),
+        ("[Dust, dust]", "dust", "dust"),
+    ],
+)
+def test_items_of_a_checklist_are_given_by_their_words_too(
+    runner: GertRunner, items: str, line: str, done: str
+) -> None:
+    ran = runner(book(f"{{kind: checklist, name: seen, items: {items}}}"), answers=[line, "none"])
+    seen = next(event["outputs"]["seen"] for event in ran.of("step_complete", "look"))
+    assert " ".join(item for item, ticked in seen.items() if ticked) == done
+
+
+@pytest.mark.parametrize(
+    ("items", "line"),
+    [
+        ("[Dust, dust]", "DUST"),
+        ("['a, b', a, b]", "a, b"),
+        ("[dust, cables]", "dust, moths"),
+        ("[dust, cables]", "dus"),
+        ("[dust, cables]", "dust cables"),
+    ],
+)
+def test_words_that_mean_no_item_or_several_are_asked_about_again(runner: GertRunner, items: str, line: str) -> None:
+    ran = runner(book(f"{{kind: checklist, name: seen, items: {items}}}"), answers=[line, "all"])
+    ran.assert_outcome("resolved")
+    assert "Answer with numbers from 1 to" in ran.console.asked[1]
+    assert "or with the items themselves." in ran.console.asked[1]
 
 
 def test_a_choice_is_given_by_number_or_by_words(runner: GertRunner) -> None:

@@ -248,7 +248,7 @@ def _prompt(evidence: Evidence, title: str) -> str:
     if evidence.kind == "choice":
         return f"  {title}:\n{points}\n  answer (a number or the words, or `reject REASON`): "
     if evidence.kind == "checklist":
-        return f"  {title}:\n{points}\n  done (numbers, `all`, `none`, or `reject REASON`): "
+        return f"  {title}:\n{points}\n  done (numbers or items, `all`, `none`, or `reject REASON`): "
     if evidence.kind == "attachment":
         return f"  {title} (path of a file, or `reject REASON`): "
     return f"  {title} (text, or `reject REASON`): "
