@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 DECLINED: Final = "rejected by the operator"
 """The reason of a person who declines without one."""
+_DIGITS: Final = 9
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
 
@@ -34,7 +35,7 @@ def chosen(text: str, options: Sequence[str]) -> str | None:
     for option in options:
         if option.casefold() == text.casefold():
             return option
-    return options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else None
+    return options[int(text) - 1] if _is_number(text, len(options)) else None
 
 
 def ticked(text: str, items: Sequence[str]) -> dict[str, bool] | None:
@@ -52,9 +53,14 @@ def ticked(text: str, items: Sequence[str]) -> dict[str, bool] | None:
 def _numbers(text: str, most: int) -> set[int] | None:
     """Return the places of the items that a line lists by number; ``None`` when it lists them otherwise."""
     words = text.replace(",", " ").split()
-    if not words or not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
+    if not words or not all(_is_number(word, most) for word in words):
         return None
     return {int(word) - 1 for word in words}
+
+
+def _is_number(word: str, most: int) -> bool:
+    """Return whether a word is the number of one of so many items; Python refuses to read very long ones."""
+    return word.isdecimal() and len(word) <= _DIGITS and 1 <= int(word) <= most
 
 
 def _listed(text: str, items: Sequence[str]) -> set[int] | None:

@@ -127,6 +127,13 @@ def test_words_that_mean_no_item_or_several_are_asked_about_again(runner: GertRu
     assert "or with the items themselves." in ran.console.asked[1]
 
 
+@pytest.mark.parametrize("kind", ["checklist, items: [a, b]", "choice, options: [a, b]"])
+def test_a_number_of_many_digits_is_asked_about_again(runner: GertRunner, kind: str) -> None:
+    ran = runner(book(f"{{kind: {kind.replace(',', ', name: seen,', 1)}}}"), answers=["9" * 5000, "1", "1"])
+    ran.assert_outcome("resolved")
+    assert "1 to 2" in ran.console.asked[1]
+
+
 def test_a_choice_is_given_by_number_or_by_words(runner: GertRunner) -> None:
     choice = book("{kind: choice, name: way, options: [wait, Roll Back]}")
     for answers in (["2"], ["roll back"], ["5", "forward", "", "2"]):
