@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import gert_step_manual
 import pytest
@@ -11,6 +12,10 @@ from gert_core.documents.scenario import ScenarioModel
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance
+from gert_core.validation import validate_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RUNBOOK = """
 apiVersion: kernel/v0
@@ -202,3 +207,27 @@ def test_a_checklist_in_a_scenario_lists_what_is_done(runner: GertRunner, done: 
     ran = runner(RUNBOOK, mode="replay", scenario=ScenarioModel.model_validate(scenario))
     told = [failure.message for failure in ran.result.failures]
     assert told == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "beside", "right"),
+    [
+        ("boolean", "", "kind: choice, options: [yes, no]"),
+        ("Checkbox", "", "kind: choice, options: [yes, no]"),
+        ("select", ", options: [a, b]", "kind: choice"),
+        ("checkboxes", ", items: [a, b]", "kind: checklist"),
+        ("file", "", "kind: attachment"),
+        ("string", "", "kind: text"),
+    ],
+)
+def test_a_kind_of_another_tool_is_answered_with_ours(
+    runner: GertRunner, tmp_path: Path, kind: str, beside: str, right: str
+) -> None:
+    written = book(f"{{kind: {kind}, name: seen{beside}}}")
+    path = tmp_path / "b.yaml"
+    path.write_text(written)
+    (found,) = validate_file(path, registry=runner.registry).diagnostics
+    assert (found.rule, found.path) == ("wrong-type", "steps[0].required_evidence[0].kind")
+    assert found.hint == f"write `{right}`".replace(", options", "` and, beside it, `options")
+    path.write_text(written.replace(f"kind: {kind}", right))
+    assert validate_file(path, registry=runner.registry).valid

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import replace
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field
 
 from gert_core.api import (
     WRONG_ANSWERS,
@@ -24,67 +23,19 @@ from gert_core.api import (
 from gert_core.kit.answers import answer_fault, chosen, declined, ticked
 from gert_core.kit.excerpts import visible
 from gert_core.kit.models import StepModel
+from gert_step_manual.evidence import Evidence, distinct
 
 if TYPE_CHECKING:
     from gert_core.api import Principal, StepContext
 
 _TYPES: Final = {"text": "string", "choice": "string", "checklist": "object", "attachment": "object"}
-_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
-
-
-class Evidence(StepModel):
-    """One piece of evidence the person must provide."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "allOf": [
-                {
-                    "if": {"properties": {"kind": {"const": kind}}},
-                    "then": {"required": [field], "properties": {field: {"minItems": 1}}},
-                    "else": {"properties": {field: {"maxItems": 0}}},
-                }
-                for kind, field in (("checklist", "items"), ("choice", "options"))
-            ],
-        }
-    )
-
-    kind: Literal["text", "choice", "checklist", "attachment"] = Field(description="What is asked for.")
-    name: str = Field(pattern=_NAME, description="The output with the answer.")
-    description: str | None = Field(default=None, description="Shown to the person.")
-    items: list[str] = Field(default_factory=list, description="The items of a checklist.")
-    options: list[Annotated[str, Field(min_length=1)]] = Field(
-        default_factory=list,
-        description="The answers of a choice, one of which is given.",
-        json_schema_extra={"uniqueItems": True},
-    )
-
-    @model_validator(mode="after")
-    def _shape(self) -> Evidence:
-        if (self.kind == "checklist") != bool(self.items):
-            hint = {"hint": "write `kind: checklist`, or remove `items`" if self.items else "add `items: [...]`"}
-            raise PydanticCustomError("evidence-shape", "`items` belongs to a checklist and a checklist needs it", hint)
-        if (self.kind == "choice") != bool(self.options):
-            hint = {"hint": "write `kind: choice`, or remove `options`" if self.options else "add `options: [...]`"}
-            raise PydanticCustomError("evidence-shape", "`options` belongs to a choice and a choice needs it", hint)
-        if len(self.options) != len(set(self.options)):
-            hint = {"hint": "remove one of them"}
-            raise PydanticCustomError("evidence-shape", "a choice has the same option twice", hint)
-        return self
-
-
-def _distinct(value: object) -> object:
-    names = [e.get("name") for e in value if isinstance(e, dict)] if isinstance(value, list) else []
-    if len(names) != len(set(map(str, names))):
-        hint = {"hint": "give one of them another name"}
-        raise PydanticCustomError("evidence-shape", "two pieces of evidence have the same name", hint)
-    return value
 
 
 class ManualStep(StepModel):
     """A task for a person."""
 
     instructions: str = Field(description="What to do, shown to the person.")
-    required_evidence: Annotated[list[Evidence], BeforeValidator(_distinct)] = Field(
+    required_evidence: Annotated[list[Evidence], BeforeValidator(distinct)] = Field(
         default_factory=list, description="The evidence to provide, asked for in this order."
     )
 
@@ -263,4 +214,4 @@ def _text(answer: Answer, kind: str) -> str:
     return text
 
 
-__all__ = ["Evidence", "ManualStep", "detail", "outputs", "run"]
+__all__ = ["ManualStep", "detail", "outputs", "run"]
