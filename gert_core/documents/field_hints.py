@@ -42,7 +42,7 @@ def field_hint(
     if (other := (words.get(name) or document_word(name, above)).rpartition(".")[2]) in known:
         return f"remove it: `{other}` is there already" if other in written else WRITTEN_AS.replace("NAME", other)
     if above and above[-1] == _RETRY:
-        from gert_core.documents.foreign import foreign_retry  # only mistakes need it
+        from gert_core.documents.foreign_fields import foreign_retry  # only mistakes need it
 
         if (hint := foreign_retry(name, written)) is not None:
             return hint

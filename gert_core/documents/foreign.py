@@ -5,25 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.documents.fields import NAME_PATTERN
-from gert_core.documents.model_hints import WRITTEN_AS
+from gert_core.documents.foreign_fields import JUMPS, LOOPS, SETTERS, UNDER_META, over, told_elsewhere, word_of_steps
+from gert_core.documents.model_hints import MEANT, WRITTEN_AS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from gert_core.api import StepType
 
-_LOOPS: Final = frozenset({"loop", "with_items", "foreach", "forEach", "matrix"})
-_RETRIES: Final = frozenset({"retries", "attempts", "maxAttempts", "max_attempts", "delay"})
-_TARGETS: Final = {
-    **dict.fromkeys(_LOOPS, "for_each"),
-    **dict.fromkeys(_RETRIES, "retry"),
-    **dict.fromkeys(("nextStep", "next_step"), "next"),
-    **dict.fromkeys(("isCritical", "ignore_errors"), "continue_on_fail"),
-    "if": "when",
-    "until": "retry",
-}
-"""Fields that every step has, by what other tools call them."""
 _IN_DOCUMENTS: Final = {
     **dict.fromkeys(("choices", "values", "options", "allowed", "allowed_values", "allowedValues"), "enum"),
     **dict.fromkeys(("regex", "allowedPattern", "allowed_pattern"), "pattern"),
@@ -45,26 +34,40 @@ _IN_DOCUMENTS: Final = {
 _IN_SECRETS: Final = dict.fromkeys(("name", "key", "var", "variable"), "env")
 _STEPS: Final = "steps"
 """The field of a step that holds others."""
-_ATTEMPTS: Final = 3
-_LONGEST: Final = 60
+
+
+_SHOWS: Final = frozenset({"debug", "print", "log", "echo", "message"})
+"""Types of steps that show a text."""
 
 
 def foreign_type(name: str, types: Iterable[StepType], *, common: Container[str], owners: Iterable[str]) -> str | None:
     """Return the step types that a word for a type of step stands for, or where it is a field.
 
-    ``common`` are the fields of every step; ``owners`` are the types that have a field of that name.
+    ``common`` are the fields of every step; ``owners`` are the types that have a field of that name. A word may have
+    the name of a collection or a vendor in front of it.
     """
+    types, bare = list(types), re.split("[.:]", name)[-1]
+    hint = _type_of(name, types) or (_type_of(bare, types) if bare != name else None)
+    if hint is None and any(one.name == bare for one in types):
+        hint = MEANT.replace("NAME", bare)
+    if hint is None and bare in SETTERS:
+        hint = f"remove the step, and write its values {UNDER_META}"
+    if hint is None and bare in _SHOWS:
+        hint = "remove the step, or write its text as `description` of another one"
+    if hint is None and (name in common or name in JUMPS):
+        hint = f"write `{name if name in common else 'next'}` as a field of a step of another type"
+    return hint or _places([(owner, name) for owner in owners])
+
+
+def _type_of(name: str, types: Iterable[StepType]) -> str | None:
+    """Return the step types that call themselves so too, or that have a field that does."""
     found = [(one.name, one.also_called[name]) for one in types if name in one.also_called]
-    looped = name in _LOOPS or name in ("for_each", "for")
-    each = f"write `for_each: {{as: item, over: {_over(None)}}}` in a step of any type" if looped else ""
+    looped = name in LOOPS or name in ("for_each", "for")
+    each = f"write `for_each: {{as: item, over: {over(None)}}}` in a step of any type" if looped else ""
     if found and all(not field for _, field in found):
         near = f"did you mean {' or '.join(f'`{owner}`' for owner, _ in sorted(found))}?"
         return f"{near} For each item of a list, {each}" if each else near
-    if hint := _places(found) or each:
-        return hint
-    if name in common:
-        return f"write `{name}` as a field of a step of another type"
-    return _places([(owner, name) for owner in owners])
+    return _places(found) or each or None
 
 
 def foreign_field(
@@ -74,7 +77,7 @@ def foreign_field(
     types: Iterable[StepType],
     *,
     fields: Container[str],
-    owners: Iterable[str],
+    owners: Sequence[str],
 ) -> str | None:
     """Return what a field that a step does not have is called here; ``owners`` are the types that have the field."""
     types, mine = list(types), kind.also_called.get(name)
@@ -86,12 +89,15 @@ def foreign_field(
         return hint
     if mine:
         return f"remove it: `{mine}` is there already" if mine in raw else WRITTEN_AS.replace("NAME", mine)
-    common = _common(name, raw)
+    common = word_of_steps(name, raw)
     found = [(one.name, one.also_called[name]) for one in types if name in one.also_called and one is not kind]
-    found = [(owner, field) for owner, field in found if field != owner]  # which says what the type is for, not others
+    # What a type is for tells nothing about others, and a field of that name belongs to that type as it is.
+    found = [(owner, field) for owner, field in found if field != owner and not field.startswith(f"{name}.")]
     if common is not None:  # then a type of that name is not what is meant
         found = [(owner, field) for owner, field in found if field] + [(owner, name) for owner in owners]
-    return "; or ".join(part for part in (common, _places(found)) if part) or None
+    if (hint := "; or ".join(part for part in (common, _places(found)) if part)) or owners:
+        return hint or None
+    return f"use a step of type `{name}`" if any(one.name == name for one in types) else told_elsewhere(name)
 
 
 def _holds_steps(field: str | None) -> bool:
@@ -111,12 +117,23 @@ def _into_items(name: str, raw: Mapping[str, Any], kind: StepType) -> str | None
     return f"move it into an item of `{owner}`" + (f", as `{field}`" if name in lists and not others else "")
 
 
-def elsewhere(name: str, fields: Iterable[str], owners: Mapping[str, Iterable[str]]) -> str:
-    """Return what to do about a field that only other types have, ``owners``; some hold steps and have it for those."""
+def elsewhere(name: str, fields: Iterable[str], owners: Mapping[str, Iterable[str]], *, written: str) -> str:
+    """Return what to do about a field that only other types have, ``owners``; some hold steps and have it for those.
+
+    ``written`` is how it is written there.
+    """
     holding = [owner for owner, theirs in owners.items() if _STEPS in theirs]
     if holding and _STEPS not in (*fields, name):
-        return f"put this step under `{_STEPS}` of a step of type `{holding[0]}`, and `{name}` beside them"
+        return f"put this step under `{_STEPS}` of a step of type `{holding[0]}`, and `{written}` beside them"
     return f"remove it, or add a step of type {' or '.join(f'`{owner}`' for owner in owners)} that has it"
+
+
+def in_map(name: str, value: object, words: Mapping[str, str]) -> str | None:
+    """Return the map that is meant by a value of a field; ``words`` has its name for a field of that map."""
+    owner, _, field = words.get(name, "").partition(".")
+    if owner != name or not field or isinstance(value, dict | list):
+        return None
+    return f"{name}: {{{field}: {_flow(value)}}}"
 
 
 def document_word(name: str, above: Sequence[str | int]) -> str:
@@ -143,7 +160,7 @@ def _flow(value: object) -> str:
     """Return a value as it is written inside braces."""
     if isinstance(value, bool | int | float):
         return str(value).lower()
-    return _over(value) if isinstance(value, str) and value.startswith("{{") else "..."
+    return over(value) if isinstance(value, str) and value.startswith("{{") else "..."
 
 
 def guessed_type(raw: Mapping[str, Any], fields: Mapping[str, Iterable[str]]) -> str | None:
@@ -170,80 +187,4 @@ def _places(found: list[tuple[str, str]]) -> str | None:
     return f"use {' or '.join(places)}"
 
 
-def _common(name: str, raw: Mapping[str, Any]) -> str | None:
-    """Return which field that every step has is meant."""
-    value, hint = raw.get(name), None
-    if _TARGETS.get(name) in raw:
-        hint = f"remove it: `{_TARGETS[name]}` is there already"
-    elif name in _LOOPS:
-        hint = f"write `for_each: {{as: item, over: {_over(value)}}}`; the item is `.item` then"
-    elif name in _RETRIES:
-        hint = f"write `{_retry_field(raw)}`"
-    elif name == "until":
-        hint = f"write `{_retry_field(raw)}` to attempt the step again while it fails"
-    elif name == "register":
-        hint = _register(raw.get("id"), value)
-    elif name in ("nextStep", "next_step"):
-        hint = f"write `next: {value}`" if _is_name(value) else "the field is called `next`"
-    elif name == "if":
-        hint = "the field is called `when`"
-    elif name == "name":
-        hint = f"write `id: {value}`" if "id" not in raw and _is_name(value) else "the field is called `description`"
-    else:
-        hint = _failure(name, value)
-    return hint
-
-
-def _failure(name: str, value: object) -> str | None:
-    """Return how a step says what its failure does to the run."""
-    goes_on = {"isCritical": value is False, "ignore_errors": value is True, "onFailure": str(value) == "Continue"}
-    ends = {"isCritical": value is True, "ignore_errors": value is False, "onFailure": str(value) == "Abort"}
-    if goes_on.get(name):
-        return "write `continue_on_fail: true`"
-    return "remove it: a step that fails ends the run anyway" if ends.get(name) else None
-
-
-def foreign_retry(name: str, written: Mapping[str, Any]) -> str | None:
-    """Return what a number of attempts inside ``retry`` is called here."""
-    if name not in _RETRIES:
-        return None
-    if "max" in written:
-        return "remove it: `max` is there already"
-    most = _attempts(name, written[name]) or _ATTEMPTS
-    return f"write `max: {most}`, the number of attempts, the first one included"
-
-
-def _retry_field(raw: Mapping[str, Any]) -> str:
-    """Return the field ``retry`` that says what a step says in other words."""
-    most = next((_attempts(name, raw[name]) for name in raw if name in _RETRIES and name != "delay"), None)
-    delay = raw.get("delay")
-    unit = "s" if isinstance(delay, int) else ""
-    pause = f", delay: {delay}{unit}" if isinstance(delay, (int, str)) and re.fullmatch(r"\w+", str(delay)) else ""
-    return f"retry: {{max: {most or _ATTEMPTS}{pause}}}"
-
-
-def _attempts(name: str, value: object) -> int | None:
-    """Return how many attempts a number of attempts or of retries makes, the first one included."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        return None
-    return value + 1 if name == "retries" else value
-
-
-def _register(step_id: object, value: object) -> str:
-    if isinstance(step_id, str):
-        return f"remove it: the outputs of this step are at `.{step_id}`, such as `.{step_id}.NAME`"
-    return f"write `id: {value if _is_name(value) else 'look'}`; the outputs are below that name then"
-
-
-def _over(value: object) -> str:
-    if isinstance(value, str) and value.startswith("{{") and len(value) <= _LONGEST:
-        quote = "'" if "'" not in value else '"'
-        return f"{quote}{value}{quote}"
-    return "[...]"
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and re.search(NAME_PATTERN, value) is not None
-
-
-__all__ = ["document_word", "foreign_field", "foreign_retry", "foreign_type", "guessed_type"]
+__all__ = ["document_word", "elsewhere", "foreign_field", "foreign_type", "guessed_type", "in_map"]

@@ -257,7 +257,10 @@ def _diagnostic(
             hint = reshaped(str(path[-1]), item.value, kinds, known=known, required=required, free=free)
         hint = hint or type_hint(kinds, item.value, name=str(path[-1]) if path else "", named_by=name_field)
         if hint is None and not MODELS.isdisjoint(wanted):
-            hint = map_hint(item.value, required=required_at(model, item.path))
+            from gert_core.documents.foreign import in_map  # only mistakes need it
+
+            meant = in_map(str(path[-1]), item.value, words) if len(item.path) == 1 else None
+            hint = f"write `{meant}`" if meant else map_hint(item.value, required=required_at(model, item.path))
     elif item.type == "string_pattern_mismatch" and item.context.get("pattern") == TAG_PATTERN:
         rule, phase, hint = "tag-syntax", 2, tag_hint(item.value)
         message = f"{name} is not a tag: {_describe(item.value)}; a tag has lower-case letters, digits and `_.:/-`"

@@ -274,7 +274,7 @@ class StepReader:
     def _unknown_field(
         self, kind: _ImportedType, item: ModelError, path: Path, raw: Mapping[str, object]
     ) -> Diagnostic:
-        from gert_core.documents.foreign import elsewhere, foreign_field  # only mistakes need it
+        from gert_core.documents.foreign import elsewhere, foreign_field, in_map  # only mistakes need it
 
         name = str(item.path[0])
         message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
@@ -283,7 +283,9 @@ class StepReader:
         hint = hint or self._suggest(name, kind.fields | _COMMON, written=raw)
         if owners and not kind.type.also_called.get(name):
             message += f"; it belongs to {' and '.join(f'`{owner}`' for owner in owners)}"
-            hint = hint or elsewhere(name, kind.fields, {owner: self._fields_of(owner) for owner in owners})
+            fields = {owner: self._fields_of(owner) for owner in owners}
+            maps = (in_map(name, raw[name], self._types[owner].also_called) for owner in owners)
+            hint = hint or elsewhere(name, kind.fields, fields, written=next(filter(None, maps), name))
         elif hint is None:
             hint = "known fields: " + ", ".join(sorted(kind.fields | _COMMON))
         return diagnose(

@@ -19,7 +19,10 @@ def gert_step_types() -> list[StepType]:
             check="gert_step_assert.step:check",
             detail="gert_step_assert.step:detail",
             fields={"passed": "bool"},
-            also_called=dict.fromkeys(("that", "checks", "conditions"), "assert"),
+            also_called={
+                **dict.fromkeys(("that", "checks", "conditions"), "assert"),
+                "assertAwsResourceProperty": "",
+            },
             summary="Checks values against expectations.",
         )
     ]

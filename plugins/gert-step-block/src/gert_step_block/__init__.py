@@ -24,7 +24,9 @@ def gert_step_types() -> list[StepType]:
                 "block": "steps",
                 "group": "",
                 "try": "steps",
-                **dict.fromkeys(("rescue", "catch", "onFailure", "on_error"), "on_failure"),
+                **dict.fromkeys(
+                    ("rescue", "catch", "onFailure", "on_error", "onError", "on-error", "errorhandler"), "on_failure"
+                ),
                 **dict.fromkeys(("always", "ensure"), "finally"),
             },
             summary="Groups steps; runs other steps when they fail, and others in any case.",

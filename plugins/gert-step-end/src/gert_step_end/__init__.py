@@ -18,7 +18,7 @@ def gert_step_types() -> list[StepType]:
             contract=PURE,
             calls_tools=False,
             flow=Flow.TERMINAL,
-            also_called={"isEnd": "", "exit": "", "stop": "", "finish": ""},
+            also_called=dict.fromkeys(("isEnd", "exit", "stop", "finish", "fail", "return", "raise", "throw"), ""),
             summary="Ends the run with a structured outcome.",
         )
     ]

@@ -20,7 +20,7 @@ def gert_step_types() -> list[StepType]:
             calls_tools=False,
             relaxable=True,
             also_called={
-                **dict.fromkeys(("pause", "human", "checklist"), ""),
+                **dict.fromkeys(("pause", "human", "checklist", "ask", "inquiry", "confirm"), ""),
                 **dict.fromkeys(("prompt", "message", "text"), "instructions"),
                 "evidence": "required_evidence",
                 "choices": "required_evidence[].options",

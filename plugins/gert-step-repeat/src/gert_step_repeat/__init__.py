@@ -23,6 +23,7 @@ def gert_step_types() -> list[StepType]:
             also_called={
                 **dict.fromkeys(("loop", "while"), ""),
                 **dict.fromkeys(("max", "times", "count", "max_iterations"), "repeat.max"),
+                "repeat": "repeat.max",
                 "until": "repeat.until",
             },
             events={

@@ -21,6 +21,10 @@ def gert_step_types() -> list[StepType]:
             fields={"outcome": "object"},
             included_outcome="outcome",
             also_called={
+                **dict.fromkeys(
+                    ("include", "include_tasks", "import_tasks", "import_playbook", "include_role", "import_role"), ""
+                ),
+                **dict.fromkeys(("playbook", "jobref", "executeAutomation", "subworkflow"), ""),
                 **dict.fromkeys(("path", "file"), "runbook"),
                 **dict.fromkeys(("with", "args", "arguments", "params", "parameters", "vars"), "inputs"),
             },

@@ -16,7 +16,9 @@ def gert_step_types() -> list[StepType]:
             run="gert_step_tool.step:run",
             fields={"exit_code": "int"},
             also_called={
-                **dict.fromkeys(("shell", "command", "script", "exec", "bash", "run_command"), ""),
+                **dict.fromkeys(("shell", "command", "script", "exec", "bash", "run_command", "run", "cmd"), ""),
+                **dict.fromkeys(("win_shell", "win_command", "raw", "uri", "http", "core.local", "core.remote"), ""),
+                **dict.fromkeys(("runShellScript", "runCommand", "executeScript", "executeAwsApi"), ""),
                 **dict.fromkeys(("with", "args", "arguments", "params", "parameters"), "inputs"),
             },
             tool_use="gert_step_tool.step:tool_use",

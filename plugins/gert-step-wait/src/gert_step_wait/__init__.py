@@ -22,7 +22,7 @@ def gert_step_types() -> list[StepType]:
             fields={"rounds": "int", "waited": "float"},
             owns=frozenset({"timeout"}),
             also_called={
-                **dict.fromkeys(("pause", "wait_for"), ""),
+                **dict.fromkeys(("pause", "wait_for", "wait_for_connection", "waitForAwsResourceProperty"), ""),
                 **dict.fromkeys(("sleep", "seconds", "duration"), "for"),
                 "interval": "every",
                 "poll": "every",
