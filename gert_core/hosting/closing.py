@@ -35,6 +35,17 @@ def failure_lines(failure: Mapping[str, str], place: tuple[str, int] | None, rec
     return lines if record is None else [*lines, *_details(record)]
 
 
+def around_lines(failed: Sequence[str], steps: Mapping[str, StepState]) -> list[str]:
+    """Return what else the steps around failed ones tell, such as which of their blocks were not started."""
+    return [
+        f"  step {readable_key(key)}: {name}: {value}"
+        for key, record in steps.items()
+        if record.detail and any(one.startswith(f"{key}/") for one in failed)
+        for name, value in record.detail.items()
+        if isinstance(value, str) and "\n" not in value
+    ]
+
+
 def next_lines(steps: Sequence[NextStep]) -> list[str]:
     """Return what can be done about a run next: the command to take first, then the others.
 
@@ -80,4 +91,4 @@ def _details(record: StepState) -> list[str]:
     return [*shown, *(f"      {'| ' if row.lstrip().startswith('::') else ''}{row}" for row in rows)]
 
 
-__all__ = ["TAIL", "failure_lines", "last_lines", "next_lines"]
+__all__ = ["TAIL", "around_lines", "failure_lines", "last_lines", "next_lines"]

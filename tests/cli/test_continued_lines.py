@@ -76,7 +76,8 @@ def test_a_graph_that_failed_names_what_was_not_started(run, gert):
     ]
     code, out, err = run(f"  - {{id: d, type: dag, nodes: [{', '.join(nodes)}]}}\n")
     assert code == 1, out + err
-    assert "✗ d  dag  0 of 3 nodes completed, 1 failed, 2 not started  0." in err
+    assert "✗ d  dag  0 of 3 nodes completed, 1 failed, 2 not started: b, c  0." in err
+    assert "  step d: not started: b, c\n" in out
     assert "      not started: b, c\n" in gert("runs", "show", "latest")[1]
 
 

@@ -140,9 +140,16 @@ def test_a_failure_cancels_what_comes_after_and_nothing_else(lab):
         "completed": ["other", "last"],
         "failed": ["a"],
         "cancelled": ["b", "c"],
-        "summary": "2 of 5 nodes completed, 1 failed, 2 not started",
+        "summary": "2 of 5 nodes completed, 1 failed, 2 not started: b, c",
     }
     assert not [event for event in ran.events if event.step_key in ("d/1/b", "d/2/c")]
+
+
+def test_the_summary_of_many_nodes_names_some_that_were_not_started(lab):
+    ran = lab(dag(("a", "", step("a", "exit: 3")), *((f"n{number}", "a", step(f"s{number}")) for number in range(10))))
+    named = ", ".join(f"n{number}" for number in range(8))
+    assert fields(ran)["summary"] == f"0 of 11 nodes completed, 1 failed, 10 not started: {named} and 2 more"
+    assert len(fields(ran)["cancelled"]) == 10
 
 
 def test_the_fields_are_readable_when_the_run_continues(lab):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api import RunStatus
 from gert_core.cli.render.result import mode_of
 from gert_core.cli.render.terminal import escape, out, paint, spelled
-from gert_core.hosting.closing import failure_lines
+from gert_core.hosting.closing import around_lines, failure_lines
 from gert_core.kit.display import readable_key
 from gert_core.runs.places import place_of
 
@@ -31,6 +31,8 @@ def show_failures(result: RunResult, info: RunInfo | None, book: Runbook | None)
         record = steps.get(failure.key) if number < _DETAILED else None
         for line in failure_lines(failure.to_json(), place, record):
             out(escape(line))
+    for line in around_lines([failure.key for failure in result.failures], steps):
+        out(escape(line))
     if result.state.aborted:
         out("  it was aborted, after its cleanup; nothing is left to resume")
     elif result.status is RunStatus.CANCELLED:

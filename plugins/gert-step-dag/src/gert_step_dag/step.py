@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gert_core.api import StepContext
+
+_NAMED: Final = 8
+"""How many nodes that were not started the summary names."""
 
 
 class NodeModel(StepModel):
@@ -129,7 +132,8 @@ def run(step: DagStep, ctx: StepContext) -> Completed:
     if failed:
         summary += f", {len(failed)} failed"
     if cancelled:
-        summary += f", {len(cancelled)} not started"
+        more = f" and {len(cancelled) - _NAMED} more" if len(cancelled) > _NAMED else ""
+        summary += f", {len(cancelled)} not started: {', '.join(cancelled[:_NAMED])}{more}"
     fields = {"completed": completed, "failed": failed, "cancelled": cancelled, "summary": summary}
     ctx.emit("dag_complete", fields)
     if not cancelled:
