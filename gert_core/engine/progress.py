@@ -32,7 +32,10 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     maybe: bool = False
     """Whether only a real run shows if it is reached: after a step that was not run, or an undecided guard."""
     continues: bool = False
-    """Whether the run continues when it fails: by ``continue_on_fail`` of it or of a step around it."""
+    """Whether the run continues when it fails: by ``continue_on_fail`` of it or of a step around it.
+
+    A step between the two that catches failures decides instead.
+    """
     caught: bool = False
     """Whether a step around it catches failures, and decides after one whether the run continues."""
     gated: bool = False

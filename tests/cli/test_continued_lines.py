@@ -57,6 +57,30 @@ def test_a_step_beside_it_does(run):
     assert [line.split()[:2] for line in err.splitlines() if "continues" in line] == [["!", "f"], ["!", "a"]]
 
 
+@pytest.mark.parametrize("around", ["itself", "outside"])
+@pytest.mark.parametrize(
+    "cleanup", ["{id: o, type: tool, tool: t, action: say}", "{id: o, type: end, outcome: {category: escalated}}"]
+)
+def test_what_a_step_catches_that_continues_itself_is_not_told_to_continue(run, around, cleanup):
+    failing = "{id: f, type: tool, tool: t, action: fail}"
+    block = (
+        f"{{id: b, type: block, steps: [{failing}], on_failure: [{cleanup}]{f', {ON}' if around == 'itself' else ''}}}"
+    )
+    if around == "outside":
+        block = f"{{id: a, type: block, {ON}, steps: [{block}]}}"
+    _, _, err = run(f"  - {block}\n")
+    (line,) = [line for line in err.splitlines() if line.split()[:2] == ["!", "f"]]
+    assert line.endswith("failed, caught")
+
+
+def test_a_step_that_continues_inside_one_that_catches_is_told_to_continue(run):
+    failing = f"{{id: f, type: tool, tool: t, action: fail, {ON}}}"
+    code, _, err = run(f"  - {{id: b, type: block, steps: [{failing}], on_failure: [{WRITE}]}}\n")
+    assert code == 0
+    (line,) = [line for line in err.splitlines() if line.split()[:2] == ["!", "f"]]
+    assert line.endswith("failed, continues")
+
+
 @pytest.mark.parametrize(("cleans", "code", "end"), [("say", 0, "✓ done  end"), ("fail", 1, "✗ b  block")])
 def test_what_a_step_around_catches_is_told_before_it_is_known_whether_the_run_continues(run, cleans, code, end):
     caught = "steps: [{id: f, type: tool, tool: t, action: fail}]"

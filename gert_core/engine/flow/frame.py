@@ -65,7 +65,10 @@ class Frame:
         self.caught = caught
         """Whether a step around the list catches a failure that ends it, and decides whether the run continues."""
         self.continues = continues
-        """Whether the run continues after such a failure in any case: by ``continue_on_fail`` of a step around."""
+        """Whether the run continues after such a failure in any case: by ``continue_on_fail`` of a step around.
+
+        A step between the two that catches failures decides instead.
+        """
         self.quiet = quiet
         """Whether the steps of the list are not shown one by one."""
         self.ignored_doubts = ignored_doubts

@@ -125,7 +125,7 @@ def child_frame(
         branch=branch,
         depth=execution.frame.depth + 1,
         caught=caught or execution.frame.caught,
-        continues=execution.continues,
+        continues=execution.continues and not caught,
         base=within or execution.frame.base,
         quiet=quiet or execution.frame.quiet,
         ignored_doubts=execution.frame.ignored_doubts if ignored_doubts is None else ignored_doubts,
