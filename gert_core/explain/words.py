@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import Runbook, StepNode, ToolNode
 
+SCOPE: Final = "scope"
 RETRY: Final = "retry"
 CONTINUES: Final = "if it fails"
 JUMP: Final = "goes on at"
@@ -162,7 +163,7 @@ def _own_notes(fields: StepFields) -> Iterator[tuple[str, str]]:
         goal, most = (fields.next, None) if isinstance(fields.next, str) else (fields.next.step, fields.next.max)
         yield JUMP, goal if most is None else f"{goal} (max {as_condition(most)})"
     if fields.scope is not None:
-        yield "scope", fields.scope
+        yield SCOPE, fields.scope
     if exports := fields.exports:
         yield "exports", ", ".join(name if name == source else f"{name} = {source}" for name, source in exports.items())
     if (who := fields.principal) is not None:
@@ -204,6 +205,7 @@ __all__ = [
     "CONTINUES",
     "JUMP",
     "RETRY",
+    "SCOPE",
     "artifact_words",
     "as_condition",
     "block_words",

@@ -234,3 +234,25 @@ def test_a_dry_run_that_fails_tells_the_ends_that_it_came_by(rehearse):
 def test_what_a_step_that_may_fail_leads_to_is_explored(rehearse):
     code, told = rehearse(f"{{id: b, type: block, steps: [{UNDECIDED['step']}], on_failure: [{step('undo')}]}}")
     assert (code, "undo  tool (maybe)" in told) == (0, True), told
+
+
+def test_a_templated_scope_is_shown_as_far_as_it_is_decided(gert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/t.tool.yaml").write_text(
+        "apiVersion: tool/v0\nmeta: {name: t}\ncontract: {reads: [host], outputs: {out: {type: string}}}\n"
+        "actions: {do: {argv: [echo, x], extract: {out: {from: stdout}}}}\n"
+    )
+    (tmp_path / "book.yaml").write_text(
+        "apiVersion: kernel/v0\nmeta: {name: book, inputs: {site: {type: string, default: rome}}}\ntools: [t]\nsteps:\n"
+        "  - {id: a, type: tool, tool: t, scope: 'of_{{ .h }}', for_each: {as: h, over: [web, db]}}\n"
+        "  - {id: b, type: block, for_each: {as: h, over: [web]}, steps: [\n"
+        "      {id: i, type: tool, tool: t, scope: '{{ .site }}/in_{{ .h }}'}]}\n"
+        "  - {id: c, type: tool, tool: t, scope: plain.one}\n"
+        "  - {id: d, type: tool, tool: t, scope: '{{ .site }}/{{ .scope.plain.one.out }}'}\n"
+        "  - {type: end, outcome: {category: resolved}}\n"
+    )
+    code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
+    assert code == 0, out + err
+    shown = [line.partition("scope: ")[2] for line in out.splitlines() if "scope: " in line]
+    assert shown == ["of_web", "of_db", "rome/in_web", "plain.one", "rome/{{ .scope.plain.one.out }}"]

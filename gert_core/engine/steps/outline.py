@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import CLEANUP_TIMEOUT
 from gert_core.engine.progress import Outline
-from gert_core.explain.words import RETRY, block_words, detail_of, loop_words, notes_of
+from gert_core.explain.words import RETRY, SCOPE, block_words, detail_of, loop_words, notes_of
 from gert_core.plugin.functions import PluginFault
+from gert_core.template import TemplateError, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,18 @@ def _says_more(block: Block) -> bool:
 def _notes(execution: StepExecution) -> Iterator[tuple[str, str]]:
     for word, text in notes_of(execution.facts.runbook, execution.compiled.node):
         if word != RETRY:  # it is evaluated: not every step may be retried
-            yield word, text
+            yield word, _scope(execution, text) if word == SCOPE else text
+
+
+def _scope(execution: StepExecution, written: str) -> str:
+    """Return the scope of a step, or of one item of its loop, as far as it is decided."""
+    template = execution.compiled.scope
+    if template is None or template.static:
+        return written
+    try:
+        return to_text(template.render_partial(execution.layer))
+    except TemplateError:  # the step itself says so
+        return written
 
 
 __all__ = ["outline_loop", "outline_of"]
