@@ -30,6 +30,10 @@ def scenario_text(draft: Draft, *, name: str) -> str:
     for title, found in (("steps", draft.steps), ("evidence", draft.evidence)):
         if found:
             lines += [f"{title}:", *_entries(found)]
+    if draft.unasked:
+        title = "" if draft.evidence else "evidence: "
+        lines.append(f"# {title}# of steps that this run does not reach: uncomment what another one needs")
+        lines += [f"# {line}" for line in _entries(draft.unasked)]
     return "\n".join(lines) + "\n"
 
 

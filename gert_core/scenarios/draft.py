@@ -52,6 +52,8 @@ class Draft(Struct, kw_only=True):
     """By ``tool:action`` the outputs of every call."""
     steps: dict[str, dict[str, object]] = field(default_factory=dict)
     evidence: dict[str, dict[str, object]] = field(default_factory=dict)
+    unasked: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Evidence for steps that the replay does not reach: a test would warn of it."""
 
 
 def draft_scenario(
@@ -186,8 +188,25 @@ def _add_unreached(draft: Draft, nodes: list[StepNode], book: Runbook, document:
         draft.tool_responses.setdefault(key, []).append(outputs)
     for node in nodes:
         asks = node.type.tool_use is None and node.type.gate is None  # an approval is asked for with a ticket
-        if asks and node.named and (given := book.functions.outputs(node)):
-            draft.evidence[node.id] = {name: example(kind) for name, kind in given.items()}
+        if asks and (given := book.functions.outputs(node)):
+            draft.unasked[node.id] = {name: _answer(node.raw, name, kind) for name, kind in given.items()}
+
+
+def _answer(written: object, name: str, kind: str) -> object:
+    """Return an example answer to a question that was not asked: one that the step lists beside its name, if any."""
+    for found in _maps(written):
+        listed = next((value for value in found.values() if isinstance(value, list) and value), None)
+        if found.get("name") == name and listed is not None and all(isinstance(one, str) for one in listed):
+            return dict.fromkeys(listed, True) if kind == "object" else listed[0]
+    return example(kind)
+
+
+def _maps(value: object) -> Iterator[dict[str, object]]:
+    """Yield the maps in a value, the value itself included."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _maps(inner)
 
 
 def _tool_answers(nodes: list[StepNode], book: Runbook, document: str) -> Iterator[tuple[str, dict[str, object]]]:

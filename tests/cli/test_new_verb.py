@@ -180,6 +180,21 @@ def test_a_scenario_has_no_evidence_for_an_approval_that_its_replay_does_not_rea
     assert "1 passed" in tried.stdout
 
 
+def test_a_scenario_has_evidence_for_steps_that_its_replay_does_not_reach_as_a_comment(tmp_path):
+    evidence = "{kind: text, name: seen}, {kind: checklist, name: ticked, items: [a, b]}, {kind: choice, name: way, options: [x, y]}"
+    steps = f"  - {{id: look, type: manual, when: '{{{{ .on }}}}', instructions: i, required_evidence: [{evidence}]}}\n"
+    steps += "  - {type: manual, when: '{{ .on }}', instructions: i, required_evidence: [{kind: text, name: more}]}\n"
+    _, scenario, _, tried = sketch(tmp_path, steps, meta=", inputs: {on: {type: bool, default: false}}")
+    assert '#   look: {"seen": "text", "ticked": {"a": true, "b": true}, "way": "x"}\n' in scenario
+    assert "1 passed" in tried.stdout
+    assert "warning" not in tried.stdout + tried.stderr
+    (path,) = tmp_path.rglob("scenario.yaml")
+    path.write_text(scenario.replace("# evidence: #", "evidence: #").replace("#   ", "  ") + "inputs: {on: true}\n")
+    tried = gert("test", "book.yaml", "--all", cwd=tmp_path)
+    assert "1 passed" in tried.stdout, tried.stdout
+    assert "warning" not in tried.stdout + tried.stderr
+
+
 def test_an_error_of_the_draft_is_told_and_never_expected(tmp_path):
     steps = (
         '  - {id: ask, type: tool, tool: ping, for_each: {as: host, over: "{{ .many.hosts }}"}, inputs: {host: x}}\n'
