@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from doubts import doubtful, use, warnings
 
+from gert_core.validation import validate_runbook
+
 if TYPE_CHECKING:
     from lab import Lab
 
@@ -43,6 +45,16 @@ def pick(low="low", high="high", more=""):
 
 
 OVER = "- { id: over, type: branch, branches: [ { condition: '{{ .on }}', next: use, steps: [] }, { condition: default, steps: [] } ] }\n"
+END = "- { id: e, type: end, outcome: { category: resolved } }\n"
+
+
+def arms(name, first, second=""):
+    """Return a branch of which one arm jumps, with these steps in its arms."""
+    jump = JUMP if second else ""
+    one, other = first.strip("- \n"), second.strip("- \n")
+    return f"- {{ id: {name}, type: branch, branches: [ {{ condition: '{{{{ .on }}}}'{jump}, steps: [ {one} ] }}, {{ condition: default, steps: [ {other} ] }} ] }}\n"
+
+
 EACH = ", for_each: { as: n, over: [1] }"
 
 
@@ -69,12 +81,22 @@ def test_a_name_that_steps_set_which_jumps_keep_apart_is_certain_behind_them(lab
         (pick() + block("high", JUMP) + block("low", FAILS), "out"),
         (pick(low="use") + sets("high") + sets("low"), "value"),
         (sets("first", ON) + OVER + sets("second"), "value"),
+        (arms("first", sets("in", ON)) + OVER + sets("second"), "value"),
+        (arms("first", arms("deep", sets("in")), END), "value"),
     ],
-    ids=["skipped", "failing", "failing block", "past both", "past the certain one"],
+    ids=["skipped", "failing", "failing block", "past both", "past the certain one", "in an arm", "deep in an arm"],
 )
 def test_a_name_that_is_missing_on_one_of_the_paths_is_not(lab, steps, read):
     (found,) = warnings(lab, steps + use(f"{{{{ .{read} }}}}"))
     assert found.message.startswith(f"`.{read}` may be undefined: step ")
+
+
+def test_an_input_that_jumps_keep_from_being_replaced_has_its_own_value(lab):
+    path = lab.directory / "book.yaml"
+    meta = "inputs: { on: { type: bool, default: true }, value: { type: any, default: 1 } }"
+    path.write_text(lab.book(sets("first", ON) + OVER + sets("second") + use("{{ .value }}"), meta=meta))
+    found = validate_runbook(path, registry=lab.runner.registry).diagnostics
+    assert "maybe-undefined" not in {one.rule for one in found}
 
 
 KEYED = sets("l", ", for_each: { as: n, over: %s, key: '%s', until: '{{ .on }}' }")

@@ -120,19 +120,23 @@ def own_statuses(step: StepNode) -> frozenset[str]:
 def is_certain(entry: Entry, flow: FlowMap, around: dict[tree.Path, int]) -> bool:
     """Return whether a variable has a value on every path to the step with these ancestors."""
     steps = list(entry.steps())
-    if not flow.jumps or not steps:
+    if not flow.jumps or not steps or entry.given:
         return bool(entry.holds)
-    for step in steps:
-        common = common_list(step, around)
-        if common is None or common.first == common.then:
-            return bool(entry.holds)
-        block = flow.of(common.block)
-        alone = common.arm >= 0 or len(steps) == 1 or step.fields.for_each is not None or not _may_lack(step)
-        if entry.holds and alone and block.dominates(common.first, common.then):
-            return True
-        if not _may_lack(step) and block.leads_alone(common.first, common.arm, common.then):
-            return True
-    return len(steps) > 1 and set_together(steps, flow, around)
+    newest = common_list(steps[0], around)
+    if len(steps) > 1 and newest is not None and flow.of(newest.block).spent:
+        return True
+    common = [newest, *(common_list(step, around) for step in steps[1:])]
+    if any(place is None or place.first == place.then for place in common):
+        return bool(entry.holds)
+    if len(steps) > 1:  # jumps may lead past those of them that make it hold
+        return set_together(steps, flow, around)
+    (step,), (place,) = steps, common
+    assert place is not None  # noqa: S101 - asked above
+    if entry.holds:
+        return flow.of(place.block).dominates(place.first, place.then)
+    loop = step.fields.for_each
+    ends = loop is not None and loop.until is not None
+    return place.arm >= 0 and not ends and not _may_lack(step) and set_together(steps, flow, around)
 
 
 def _may_lack(step: StepNode) -> bool:

@@ -48,15 +48,23 @@ class Entry:
         self.stays = stays
         self.holds: int = sure if holds is None else holds
 
+    @property
+    def given(self) -> bool:
+        """Whether it has a value from the start, which some step may have replaced."""
+        return self.sure and None in self._origins()
+
     def steps(self) -> Iterator[StepNode]:
         """Yield the steps that may have set it, newest first; at most a few dozen."""
+        return (one for one in self._origins() if one is not None)
+
+    def _origins(self) -> Iterator[StepNode | None]:
         stack = [self.origin]
         count = 0
         while stack and count < _MANY:
             top = stack.pop()
             if isinstance(top, tuple):
                 stack.extend(reversed(top))
-            elif top is not None:
+            else:
                 count += 1
                 yield top
 

@@ -48,7 +48,7 @@ def _ways(node: StepNode, flow: FlowMap, known: tuple[Setting, Sequence[StepNode
     every, itself = within.follow[node.index], any(node is step for step in known[1])
     if itself and node.fields.for_each is not None:
         return ()
-    if node.fields.continue_on_fail or node.fields.for_each is not None:
+    if node.fields.continue_on_fail:
         return every
     skipped = (node.index + 1,) if guarded(node) else ()
     if itself:

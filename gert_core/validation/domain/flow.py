@@ -80,17 +80,15 @@ class ListFlow:
             known = self._known[asked] = self._budget <= 0 or then not in self._from((0,), avoid=first)
         return known
 
-    def leads_alone(self, first: int, arm: int, then: int) -> bool:
-        """Return whether of all blocks of ``first`` only ``arm`` leads to ``then``."""
-        exits = {number: ways for (index, number), ways in self.arms.items() if index == first}
-        if arm not in exits or not self.dominates(first, then):
-            return False
-        return not any(then in self._from(ways, avoid=first) for number, ways in exits.items() if number != arm)
+    @property
+    def spent(self) -> bool:
+        """Whether so much was searched that every other answer is generous."""
+        return self._budget <= 0
 
     def leads_to(self, then: int, ways: Mapping[int, tuple[int, ...]]) -> bool:
         """Return whether a path leads to ``then`` where some steps have only these ``ways`` on."""
         self._budget -= len(self.follow)
-        return self._budget > 0 and then in self._from((0,), avoid=-1, ways=ways)
+        return not self.spent and then in self._from((0,), avoid=-1, ways=ways)
 
     def _straight(self, first: int, then: int) -> bool:
         """Return whether falling through, without jumps, leads from the start over ``first`` to ``then``."""
