@@ -39,10 +39,11 @@ class FileSink(Sink):
     def write(self, lines: Sequence[bytes], last: int) -> None:
         """Write a group, with one call to the operating system unless that writes only a part."""
         group = b"\n".join((*lines, b""))
-        written = 0
+        written, size = 0, len(group)
         try:
-            while written < len(group):
-                written += os.write(self._fd, group[written:] if written else group)
+            written = os.write(self._fd, group)
+            while written < size:
+                written += os.write(self._fd, group[written:])
         except OSError:
             # Keep the complete lines that were written; half a line would be a torn end.
             whole = group.rfind(b"\n", 0, written) + 1

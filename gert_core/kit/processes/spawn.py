@@ -13,7 +13,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.kit.children import now
 from gert_core.kit.processes.group import ProcessGroup, running
-from gert_core.kit.programs import find_program
+from gert_core.kit.programs import find_program, first_executable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,14 +43,15 @@ def spawn(
         raise StepProblem(ErrorKind.SPAWN, message, acted=False)
     began = now()
     try:
+        if cwd is None and not running():
+            path = first_executable(argv[0], environ)
+            if path is not None and (pid := _spawn_alone(path, argv, environ, stdin, stdout, stderr)) is not None:
+                return ProcessGroup(pid, argv[0], began)
         path = find_program(argv[0], environ, cwd)
     except ValueError as error:
         raise _unusable(argv, error) from None
     if path is None:
         raise _not_found(argv[0], cwd)
-    pid = None if running() or cwd is not None else _spawn_alone(path, argv, environ, stdin, stdout, stderr)
-    if pid is not None:
-        return ProcessGroup(pid, argv[0], began)
     import subprocess
 
     try:
