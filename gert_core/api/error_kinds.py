@@ -69,6 +69,7 @@ class ErrorKind(StrEnum):
     APPROVAL_REJECTED = "approval_rejected"
     APPROVAL_TIMEOUT = "approval_timeout"
     APPROVAL_NO_ANSWER = "approval_no_answer"
+    APPROVAL_IMPOSSIBLE = "approval_impossible"
     APPROVAL_UNUSABLE = "approval_unusable"
     APPROVAL_MALFORMED = "approval_malformed"
     APPROVAL_STALE = "approval_stale"

@@ -15,7 +15,7 @@ from gert_core.approvals.requests import comparable_id
 from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
 from gert_core.governance.mapping import is_mapped
-from gert_core.governance.people import LOGIN, NO_PEOPLE, SPACES, id_fault, is_agent
+from gert_core.governance.people import NO_PEOPLE, id_fault, is_agent, space_of
 from gert_core.kit.excerpts import shorten
 from gert_core.kit.times import parse_time
 from gert_core.kit.wire import as_text
@@ -226,8 +226,7 @@ def identity_of(identity: Mapping[str, str]) -> tuple[str, str]:
         message = "the identity of an answer must be a mapping with texts only: provider, tenant, user"
         raise RunError(message, kind=ErrorKind.APPROVAL_MALFORMED, hint="nothing was written; pass ids as text")
     provider, parts = identity.get("provider", ""), [identity.get("tenant"), identity.get("user")]
-    space = provider if provider in SPACES else LOGIN
-    return space if provider else "", "/".join(part for part in parts if part)
+    return space_of(provider) if provider else "", "/".join(part for part in parts if part)
 
 
 def _is_text(value: object) -> bool:

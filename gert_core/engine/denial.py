@@ -31,6 +31,8 @@ class Restricted(Struct, frozen=True, kw_only=True, eq=False):
 
     step: StepNode
     decision: Decision
+    policies: Policies
+    """Those that decided: an included runbook may add some."""
     prefix: str
     """The beginning of its key."""
     depth: int
@@ -56,12 +58,12 @@ def certain_approvals(
     policies: Policies,
     documents: IncludedDocuments | None,
     remaining: Remaining | None = None,
-) -> list[str]:
-    """Return the keys of the steps that certainly need an approval and end the run without one."""
+) -> dict[str, Restricted]:
+    """Return by key the steps that certainly need an approval and end the run without one."""
     walk = _Walk(compiled, policies, documents, remaining=remaining)
     found = takewhile(lambda one: not one.decision.denied, walk.lists())
-    keys = [f"{one.prefix}{one.step.id}" for one in found if not one.step.fields.continue_on_fail]
-    return keys if remaining is None else [key for key in keys if not remaining.asked(key)]
+    needed = {f"{one.prefix}{one.step.id}": one for one in found if not one.step.fields.continue_on_fail}
+    return {key: one for key, one in needed.items() if remaining is None or not remaining.asked(key)}
 
 
 class _Walk:
@@ -118,9 +120,14 @@ class _Walk:
         gate = self._compiled.runbook.functions.gate(step)
         decision = self._policies.decide_levels(levels, outcome=category, gate=gate)
         if decision.denied or decision.needs_approval:
-            names = self._names
             yield Restricted(
-                step=step, decision=decision, prefix=prefix, depth=depth, category=category, documents=names
+                step=step,
+                decision=decision,
+                policies=self._policies,
+                prefix=prefix,
+                depth=depth,
+                category=category,
+                documents=self._names,
             )
 
     def _inside(self, step: StepNode, prefix: str, depth: int) -> Iterator[Restricted]:

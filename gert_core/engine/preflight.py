@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gert_core.api import Diagnostic, ErrorKind, GertError, PluginError, UsageError
+from gert_core.engine.approvers import lacking_approvers
 from gert_core.engine.modes.peers import find_transport
 from gert_core.engine.uses import Start, Use, uses
 from gert_core.governance.rules import Act
@@ -56,8 +57,13 @@ def preflight(
     except PluginError as error:
         findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
     warnings: dict[str, None] = {}
-    if not findings and _may_ask(compiled.runbook, policies) and (cause := _no_way_to_ask(request, approval, plugins)):
-        unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining, *cause)
+    if not findings and _may_ask(compiled.runbook, policies):
+        if cause := _no_way_to_ask(request, approval, plugins):
+            unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining, *cause)
+        else:
+            unanswerable, possible = lacking_approvers(
+                compiled, policies, documents, remaining, project=request.project, actors=actors
+            )
         findings += unanswerable
         warnings |= dict.fromkeys(possible)
     if warn_of_denials:

@@ -89,6 +89,8 @@ class Considered(Struct, frozen=True, kw_only=True):
     node: StepNode
     runbook: Runbook
     contracts: Contracts
+    policies: Policies
+    """Those that decide about it: an included runbook may add some."""
     rules: tuple[RuleMatch, ...] = ()
     """Every rule of every source that matches, in the order of the sources."""
 
@@ -112,7 +114,7 @@ def consider(
         line, _ = runbook.document.locate(node.path)
         key = f"{prefix}{_path_of(node)}" if prefix else node.id
         known = Explained(step_id=key, type=node.type.name, line=line, file=file)
-        found = Considered(explained=known, node=node, runbook=runbook, contracts=contracts)
+        found = Considered(explained=known, node=node, runbook=runbook, contracts=contracts, policies=policies)
         governed = node.type.flow in (Flow.LEAF, Flow.TERMINAL)
         try:
             levels = contracts.levels(node) if governed else (contracts.whole(node),)

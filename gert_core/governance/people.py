@@ -227,6 +227,11 @@ def _person(name: str, raw: Mapping[str, Any]) -> Person:
     return Person(id=name, keys=keys, identities=frozenset(identities_of(raw)))
 
 
+def space_of(provider: str) -> str:
+    """Return the space of the identities that come with a provider's answers; without one of its own, ``login``."""
+    return provider if provider in SPACES else LOGIN
+
+
 def identities_of(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the identities that the declaration of a person has: pairs of space and id."""
     return [(space, str(value)) for space in SPACES for value in _list(raw.get(space))]
@@ -302,4 +307,5 @@ __all__ = [
     "identities_of",
     "is_agent",
     "parse_people",
+    "space_of",
 ]

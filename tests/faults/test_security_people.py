@@ -223,7 +223,7 @@ def test_rules_without_an_approver_in_common_are_met_by_nobody(gert):
     policy(gert, rule='{"approvers": ["alice"]}')
     (gert.root / "floor.yaml").rename(gert.root / "one.yaml")
     policy(gert, rule='{"approvers": ["bob"]}')
-    ticket = start(gert, "--policy", "one.yaml", "--policy", "floor.yaml")
+    ticket = start(gert, "--no-preflight", "--policy", "one.yaml", "--policy", "floor.yaml")
     put(gert, ticket, "alice", "bob")
     assert resume(gert) == "approval_pending"
     assert problems(gert) == ["approval_not_allowed"] * 2
@@ -355,7 +355,7 @@ def test_an_empty_list_in_a_rule_stops_the_run(gert, field):
 
 def test_a_group_without_people_is_not_everybody(gert):
     policy(gert, groups={"sre": ["alice"], "empty": []}, rule='{"approvers": ["group:empty"]}')
-    ticket = start(gert, "--policy", "floor.yaml")
+    ticket = start(gert, "--no-preflight", "--policy", "floor.yaml")
     put(gert, ticket, "eve")
     assert resume(gert) == "approval_pending"
 
@@ -373,7 +373,7 @@ def test_an_agent_of_one_rule_does_not_meet_a_rule_that_names_none(gert):
     policy(gert, rule='{"approvers": ["agent:helper", "alice"]}')
     (gert.root / "floor.yaml").rename(gert.root / "one.yaml")
     policy(gert)
-    ticket = start(gert, "--policy", "one.yaml", "--policy", "floor.yaml")
+    ticket = start(gert, "--no-preflight", "--policy", "one.yaml", "--policy", "floor.yaml")
     put(gert, ticket, "agent:helper")
     assert resume(gert) == "approval_pending"
     approve(gert, ticket, "alice")
@@ -398,7 +398,7 @@ def test_no_id_stands_for_approvers_in_common(gert):
     """Two rules that have no approver in common name somebody whom nobody can be."""
     policy(gert, rule='{"approvers": ["alice"]}')
     (gert.root / "one.yaml").write_text((gert.root / "floor.yaml").read_text().replace("alice", "bob"))
-    ticket = start(gert, "--policy", "one.yaml", "--policy", "floor.yaml")
+    ticket = start(gert, "--no-preflight", "--policy", "one.yaml", "--policy", "floor.yaml")
     refused = gert("approve", ticket, "--as", "(no person)")
     assert (refused.code, "stands for no person" in refused.err) == (2, True), refused.all
     put(gert, ticket, "(no person)", "(No Person)")

@@ -14,7 +14,8 @@ from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.floor import floor_files
 from gert_core.documents.project_file import FILE_NAME
 from gert_core.engine.run import default_actor, os_user
-from gert_core.governance.explain import Explained, explain
+from gert_core.governance.enough import shortage
+from gert_core.governance.explain import consider
 from gert_core.governance.mapping import NO_PEOPLE_DECLARED, unmapped
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.governance.sources import load_governed
@@ -23,6 +24,7 @@ from gert_core.kit.durations import duration_text
 if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.governance import Policies
+    from gert_core.governance.explain import Considered, Explained
 
 _COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
 
@@ -41,23 +43,38 @@ def explain_(
     registry = registry_for(project, ctx.obj)
     so = "its policy decisions are not known"
     book, policies = load_governed(runbook, registry=registry, project=project, files=policy or [], so=so)
-    steps = list(explain(book, policies, project))
-    unknown = _unknown(policies, steps)
+    considered = list(consider(book, policies, project))
+    steps = [one.explained for one in considered]
+    actors = frozenset((default_actor(os.environ), os_user())) - {""}
+    unknown, impossible = _unknown(policies, steps, actors), _impossible(considered, actors)
     if json:
-        document = {**_json(str(runbook), project, policies, steps), "approvers_unknown": unknown}
+        document = {
+            **_json(str(runbook), project, policies, steps),
+            "approvers_unknown": unknown,
+            "approvals_impossible": [f"step {key}: {why}" for key, why in impossible.items()],
+        }
         out(json_.dumps(document, ensure_ascii=False))
     else:
-        _print(project, policies, steps, unknown)
+        _print(project, policies, steps, unknown, impossible)
     return 1 if any(step.problem for step in steps) else 0
 
 
-def _unknown(policies: Policies, steps: list[Explained]) -> list[str]:
+def _impossible(considered: list[Considered], actors: frozenset[str]) -> dict[str, str]:
+    """Return by step why it cannot be approved, if the current user starts the run."""
+    found = {}
+    for one in considered:
+        decision = one.explained.decision
+        if decision is not None and (lack := shortage(decision, one.policies, actors)) is not None:
+            found[one.explained.step_id] = lack.message
+    return found
+
+
+def _unknown(policies: Policies, steps: list[Explained], actors: frozenset[str]) -> list[str]:
     """Return whose answers cannot count, if the current user starts the run."""
     decisions = [step.decision for step in steps]
     if not any(decision is not None and decision.needs_approval for decision in decisions):
         return []
     without = [] if policies.people.persons else [NO_PEOPLE_DECLARED]
-    actors = frozenset((default_actor(os.environ), os_user())) - {""}
     return without + unmapped(policies, decisions, actors)
 
 
@@ -80,7 +97,13 @@ def _json(file: str, project: Project | None, policies: Policies, steps: list[Ex
     }
 
 
-def _print(project: Project | None, policies: Policies, steps: list[Explained], unknown: list[str]) -> None:
+def _print(
+    project: Project | None,
+    policies: Policies,
+    steps: list[Explained],
+    unknown: list[str],
+    impossible: dict[str, str],
+) -> None:
     out(escape(f"project: {_project_file(project) or 'none'}"))
     out(f"machine floor: {', '.join(map(str, floor_files())) or 'none'}")
     names = ", ".join(source.name for source in policies.sources) or "none"
@@ -116,6 +139,8 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
             out("  parallel branches that hold it run one after another")
         word = paint(decision.action, _COLOURS[decision.action])
         out(f"  decision: {word}. {escape(decision.reason)}")
+        if why := impossible.get(step.step_id):
+            out(f"  {paint(escape(why), 'red')}")
 
 
 __all__ = ["explain_"]
