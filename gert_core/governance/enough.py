@@ -8,13 +8,17 @@ from msgspec import Struct
 
 from gert_core.governance.mapping import is_mapped
 from gert_core.governance.people import NO_ONE, comparable_id, is_agent, space_of
+from gert_core.governance.places import unknown_group
+from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from gert_core.governance.decision import Decision
     from gert_core.governance.people import People, Person
     from gert_core.governance.policies import Policies
+    from gert_core.governance.rules import Rule
+    from gert_core.governance.sources import Source
 
 _SHOWN: Final = 5
 """How many people a sentence names."""
@@ -37,7 +41,7 @@ class Circle(Struct, frozen=True, kw_only=True):
     actors: Collection[str] = ()
     """The ids of the actor, where they may not approve."""
     complete: bool = True
-    """Whether no other document can declare further people."""
+    """Whether no other document can declare further people and bridges."""
 
 
 def may_lack_approvers(policies: Policies) -> bool:
@@ -57,10 +61,38 @@ def shortage(decision: Decision, policies: Policies, actors: Collection[str]) ->
         return None
     excluded = decision.exclude_actor or any(map(is_agent, actors))  # an agent never approves what it asks for
     circle = Circle(people=policies.people, only_keys=only_keys, actors=actors if excluded else ())
-    return too_few(decision.approvers or tuple(policies.people.persons), decision.min_approvers, circle)
+    return _too_few(decision.approvers or tuple(policies.people.persons), decision.min_approvers, circle)
 
 
-def too_few(approvers: Collection[str], needed: int, circle: Circle) -> Shortage | None:
+def lacking_rules(
+    policies: Policies, actors: Collection[str] = (), *, complete: bool = True
+) -> Iterator[tuple[Source, Rule, Shortage]]:
+    """Yield each rule whose approval cannot be given, whatever else is required, with its source and why.
+
+    Rules that name groups which none of the policies declares are left out. ``actors`` are the ids of who starts runs;
+    not ``complete``: other policies may declare further people, groups and bridges.
+    """
+    people, only_keys = policies.people, _only_keys(policies)
+    for source in policies.sources:
+        for rule in source.rules:
+            if rule.action is not Act.REQUIRE_APPROVAL or not (rule.approvers or (only_keys and complete)):
+                continue
+            acting = actors if rule.exclude_actor else ()
+            circle = Circle(people=people, only_keys=only_keys, actors=acting, complete=complete)
+            if (found := named_too_few(rule.approvers, rule.min_approvers, circle)) is not None:
+                yield source, rule, found
+
+
+def named_too_few(names: Collection[str], needed: int, circle: Circle) -> Shortage | None:
+    """Return why fewer than ``needed`` of those that these names and groups stand for can answer; without names all."""
+    if any("{{" in name or unknown_group(name, circle.people) is not None for name in names):
+        return None
+    people = circle.people
+    approvers = people.expand(names) or {NO_ONE} if names else list(people.persons)
+    return _too_few(approvers, needed, circle)
+
+
+def _too_few(approvers: Collection[str], needed: int, circle: Circle) -> Shortage | None:
     """Return why fewer than ``needed`` of these approvers, groups written out, can answer so that it counts."""
     able: dict[str, str] = {}
     unable: list[str] = []
@@ -84,7 +116,7 @@ def too_few(approvers: Collection[str], needed: int, circle: Circle) -> Shortage
             able[counted] = name if person is None else person.id
     if len(able) >= needed:
         return None
-    who = f"only {_listed([repr(name) for name in able.values()], ' and ')}" if able else "none of them"
+    who = f"only {_listed([repr(name) for name in able.values()], ' and ')}" if able else "none"
     message = f"{needed} people must approve it, and {who} can" if needed > 1 else "it cannot be approved"
     return Shortage(message=message + (f": {_listed(unable, '; ')}" if unable else ""), hint=hint)
 
@@ -99,6 +131,8 @@ def _is_believed(person: Person | None, circle: Circle) -> bool:
         return not circle.only_keys or not circle.complete
     if person.keys or not circle.only_keys:
         return True
+    if not (circle.complete or circle.people.personal_keys):
+        return True
     if circle.people.personal_keys or (circle.actors and not is_mapped(circle.people, circle.actors)):
         return False  # by whom a run is started whom no policy declares may be each of those that a bridge names
     answering = {space_of(name) for name, keys in circle.people.bridges.items() if keys}
@@ -110,4 +144,4 @@ def _listed(texts: list[str], between: str) -> str:
     return between.join([*texts[:_SHOWN], *([f"{more} more"] if more > 0 else [])])
 
 
-__all__ = ["Circle", "Shortage", "may_lack_approvers", "shortage", "too_few"]
+__all__ = ["Circle", "Shortage", "lacking_rules", "may_lack_approvers", "named_too_few", "shortage"]

@@ -123,6 +123,22 @@ def sign_without_people(gert):
     (gert.root / "p.yaml").write_text(policy(require_signed_approvals=True))
 
 
+def lack_people(gert):
+    (gert.root / "gert-project.yaml").write_text("policies: [p.yaml]\n")
+    rules = [
+        {"effects": ["danger"], "action": "require-approval", "approvers": ["ann", "ben"]},
+        {"action": "require-approval", "approvers": ["ann"], "min_approvers": 2},
+    ]
+    (gert.root / "p.yaml").write_text(policy(rules=rules))
+
+
+def leave_out_the_actor(gert):
+    lack_people(gert)
+    text = (gert.root / "p.yaml").read_text().replace('"min_approvers": 2', '"exclude_actor": true')
+    (gert.root / "p.yaml").write_text(text)
+    gert.environ["GERT_ACTOR"] = "ann"
+
+
 def open_to_all(gert):
     (gert.root / "runs").mkdir()
     (gert.root / "runs").chmod(0o777)
@@ -189,6 +205,8 @@ def refused(gert):
         (break_project, "project", "fail", "nonsense"),
         (break_policies, "policies", "fail", "perhaps"),
         (sign_without_people, "people", "warn", "the person who resumes the run chooses the keys"),
+        (lack_people, "people", "warn", "rule 2 of the policy p.yaml: 2 people must approve it, and only 'ann' can"),
+        (leave_out_the_actor, "people", "warn", "rule 2 of the policy p.yaml: it cannot be approved: '"),
         (open_to_all, "runs", "fail", "is writable by everybody"),
         (open_to_group, "runs", "warn", "is writable by its group"),
         (no_directory, "runs", "fail", "is not a directory"),

@@ -49,7 +49,7 @@ def _look(options: Options, given: str | None) -> tuple[list[Checked], list[Leve
         found,
         setup.check_floor(),
         valid,
-        trust.check_people(policies),
+        trust.check_people(policies, options.environ),
         *trust.check_keys(options.environ, registry),
         trust.check_secrets(options.environ, project),
         *documents.check_documents(project, registry, options.environ),

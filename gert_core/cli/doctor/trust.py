@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from gert_core.cli.doctor import Checked, fail, ok, warn
+from gert_core.engine.run import default_actor, os_user
+from gert_core.governance.enough import lacking_rules
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.governance.sources import FLOOR, people_of
 from gert_core.keys import APPROVAL, DEFAULT_ALGORITHM, TRACE, UnusableKeyError, signing_key, signing_key_id, verify_key
@@ -99,10 +101,14 @@ def _key(name: str, use: KeyVariables, environ: Environ, registry: Registry | No
     return ok(name, f"{key.name} signs with {key.algorithm}")
 
 
-def check_people(policies: Policies | None) -> Checked:
-    """Look at who can approve by a key of their own."""
+def check_people(policies: Policies | None, environ: Environ) -> Checked:
+    """Look at who can approve by a key of their own, and for rules whose approval cannot be given."""
     if policies is None:
         return warn("people", "not known while a policy is invalid", "correct the policy first")
+    actors = frozenset((default_actor(environ), os_user())) - {""}
+    if lacking := list(lacking_rules(policies, actors)):
+        found = [f"rule {rule.number} of {source.title}: {lack.message}" for source, rule, lack in lacking]
+        return warn("people", f"approvals that cannot be given: {'; '.join(found)}", lacking[0][2].hint)
     if policies.keys_by_environment:
         return warn("people", KEYS_BY_ENVIRONMENT, "declare people with their keys in a policy")
     persons = policies.people.persons.values()
