@@ -88,7 +88,7 @@ def named_too_few(names: Collection[str], needed: int, circle: Circle) -> Shorta
     if any("{{" in name or unknown_group(name, circle.people) is not None for name in names):
         return None
     people = circle.people
-    approvers = people.expand(names) or {NO_ONE} if names else list(people.persons)
+    approvers = sorted(people.expand(names)) or [NO_ONE] if names else list(people.persons)
     return _too_few(approvers, needed, circle)
 
 

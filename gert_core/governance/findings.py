@@ -1,8 +1,8 @@
-"""Findings of ``gert validate`` that need more than one document: people and keys, and groups that steps name."""
+"""Findings of ``gert validate`` about who approves: people and keys, groups that steps name, too few approvers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from gert_core.governance.people import GROUP, NO_PEOPLE, id_fault
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gert_core.api import SignatureScheme
+    from gert_core.api import Gate, SignatureScheme
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook, StepNode
     from gert_core.documents.yaml import Document
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _OWN: Final = ("meta", "governance")
 """Where a runbook has the rules of its own."""
 _PERSON: Final = "write the id of a person"
+_TOO_FEW: Final = "approval-impossible"
 _DECLARED: Final = ("people", "bridges", "groups")
 
 
@@ -42,7 +43,8 @@ def with_governance(found: Validated, *, registry: Registry, project: Project | 
     declares = found.runbook is None and any(map(raw.get, _DECLARED))
     demands = found.runbook is not None and any(_demands(found.runbook))
     named = list(_named(raw.get("rules")))
-    if not (declares or demands or named):
+    limits = _limits_approvers(raw.get("rules")) or (found.runbook is not None and any(_limited(found.runbook)))
+    if not (declares or demands or named or limits):
         return found
     from gert_core.validation.domain.report import Report
     from gert_core.validation.pipeline import sorted_findings
@@ -50,8 +52,14 @@ def with_governance(found: Validated, *, registry: Registry, project: Project | 
     report = Report()
     if declares:
         _check_people(report, found.document, registry.signature_scheme)
-    if found.runbook is not None and demands:
-        _check_demands(report, found.runbook, registry, project)
+    people: People | None = NO_PEOPLE
+    if found.runbook is not None:
+        people = _people_here(registry, project)
+        _check_demands(report, found.runbook, people)
+    elif declares:
+        people = None if report.found else _own_people(found.document)
+    if limits and people is not None:
+        _check_enough(report, found, raw, base, people)
     for where, name, fault in named:
         message = f"rule {where[0] + 1} names {name!a}, which cannot be an approver's id: it {fault}"
         report.add("people-invalid", message, document=found.document, path=(*base, "rules", *where), hint=_PERSON)
@@ -89,21 +97,72 @@ def _check_people(report: Report, document: Document, schemes: Callable[[str], S
         report.add("people-invalid", str(fault), document=document, path=fault.where)
 
 
-def _check_demands(report: Report, runbook: Runbook, registry: Registry, project: Project | None) -> None:
+def _own_people(document: Document) -> People | None:
+    """Return the people of a policy; None where its groups have people of another one."""
+    from gert_core.governance.people import PeopleError, parse_people
+
+    try:
+        return parse_people([("the policy", document.value)])
+    except PeopleError:
+        return None
+
+
+def _people_here(registry: Registry, project: Project | None) -> People | None:
+    """Return the people of the policies that apply to every runbook here; None when one of them is invalid."""
+    from gert_core.governance.sources import load_policies
+
+    try:
+        return load_policies(registry=registry, project=project, files=(), runbook=None).people
+    except GertError:  # an invalid policy is a finding of its own, and stops every run
+        return None
+
+
+def _limits_approvers(rules: object) -> bool:
+    return any(isinstance(rule, dict) and rule.get("approvers") for rule in (rules if isinstance(rules, list) else ()))
+
+
+def _limited(runbook: Runbook) -> Iterator[tuple[StepNode, Gate]]:
+    """Yield the steps that name whose approval they demand, with what they demand."""
+    for step in runbook.by_id.values():
+        gate = runbook.functions.gate(step)
+        if gate is not None and gate.approvers:
+            yield step, gate
+
+
+def _check_enough(report: Report, found: Validated, raw: Any, base: tuple[str, ...], people: People) -> None:
+    """Warn about rules and steps that name too few people, as far as no other policy can add to them."""
+    from gert_core.governance.enough import Circle, lacking_rules, named_too_few
+    from gert_core.governance.policies import policies_of
+    from gert_core.governance.sources import Source
+
+    try:
+        source = Source.parse(raw, kind="", name="", title="")
+    except GertError:  # a finding already
+        return
+    for _, rule, lack in lacking_rules(policies_of([source], digest="", people=people), complete=False):
+        path = (*base, "rules", rule.number - 1, "min_approvers" if rule.min_approvers > 1 else "approvers")
+        message = f"a step to which rule {rule.number} applies is never executed: {lack.message}"
+        report.add(_TOO_FEW, message, document=found.document, path=path, hint=lack.hint)
+    if found.runbook is None:
+        return
+    circle = Circle(people=people, only_keys=people.personal_keys, complete=False)
+    for step, gate in _limited(found.runbook):
+        if (few := named_too_few(gate.approvers, gate.min_approvers, circle)) is not None:
+            path = (*step.path, "min_approvers" if gate.min_approvers > 1 else "approvers")
+            message = f"the step is never executed: {few.message}"
+            report.add(_TOO_FEW, message, document=found.runbook.document, path=path, hint=few.hint)
+
+
+def _check_demands(report: Report, runbook: Runbook, people: People | None) -> None:
     """Report approvers in what steps demand that cannot be ids; warn about groups that no policy declares here."""
     from gert_core.governance.places import approver_fault, group_hint, unknown_group
-    from gert_core.governance.sources import load_policies
 
     for step, index, name in _demands(runbook):
         if not name.startswith(GROUP) and (found := approver_fault(name, NO_PEOPLE)) is not None:
             path = (*step.path, "approvers", index)
             report.add("people-invalid", f"it names {found[0]}", document=runbook.document, path=path, hint=found[1])
-    try:
-        people: People = load_policies(registry=registry, project=project, files=(), runbook=None).people
-    except GertError:  # an invalid policy is a finding of its own, and stops every run
-        return
     for step, index, name in _demands(runbook):
-        if (group := unknown_group(name, people)) is not None:
+        if people is not None and (group := unknown_group(name, people)) is not None:
             report.add(
                 "group-unknown",
                 f"the group {group!r} is not declared by the policies here: runs are refused unless --policy names "

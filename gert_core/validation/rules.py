@@ -108,6 +108,7 @@ _WARNINGS: Final = {
     "timeout-ignored": "a step's `timeout` is longer than its tool, its action or a step around it allows",
     "retry-not-repeatable": "`retry` on something that writes and is not idempotent, which is attempted once",
     "group-unknown": "a rule or a step names a group of approvers that no policy in view declares",
+    "approval-impossible": "more people must approve than those that a rule or a step names",
     "never-equal": "a status or an outcome's category is compared with a word that it never has",
     "not-acted-on": "a field that has no effect",
     "webhook-literal": "an address that people are told at stands in a file that others read",

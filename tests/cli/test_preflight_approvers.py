@@ -189,3 +189,47 @@ def test_an_agent_never_approves_what_it_asks_for(shell):
     flags = policy(shell, {"approvers": ["agent:scout"]})
     said = shell.json("exec", "book.yaml", "--as", "agent:scout", *flags, code=2)["error"]["diagnostics"][0]["message"]
     assert said == f"step {LEFT}it cannot be approved: 'agent:scout' starts the run and may not approve it"
+
+
+KEYS = {"people": {"alice": {"keys": [ALICE]}, "bob": {}}, "personal_keys": True}
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "why"),
+    [
+        ({"approvers": ["bob"], "min_approvers": 2}, {}, "2 people must approve it, and only 'bob' can"),
+        (
+            {"approvers": ["bob"]},
+            KEYS,
+            "it cannot be approved: 'bob' has no key in a policy that proves the answer",
+        ),
+        ({"approvers": ["alice"]}, KEYS, None),
+        ({"approvers": ["carol"]}, KEYS, None),
+        ({"min_approvers": 2}, KEYS, None),
+        ({"approvers": ["group:sre"], "min_approvers": 2}, {"groups": {"ops": ["bob"]}}, None),
+        ({"approvers": ["olga"], "exclude_actor": True}, {}, None),
+        ({"approvers": ["bob"]}, {"people": KEYS["people"], "require_signed_approvals": True}, None),
+    ],
+)
+def test_validation_says_what_a_policy_alone_decides(shell, rule, more, why):
+    policy(shell, {"action": "allow"}, rule, **more)
+    found = shell.json("validate", "p.yaml")["diagnostics"]
+    said = [(one["severity"], one["message"]) for one in found if one["rule"] == "approval-impossible"]
+    assert said == ([] if why is None else [("warning", f"a step to which rule 2 applies is never executed: {why}")])
+
+
+def test_validation_of_a_runbook_knows_the_groups_of_its_project(shell):
+    ask = '{ id: ask, type: approval, message: May it?, approvers: ["group:sre"], min_approvers: 2 }'
+    rule = "governance: { rules: [{ effects: [human], action: require-approval, approvers: ['group:sre', bob] }] }"
+    shell.book(f"- {ask}", meta=rule.replace("bob]", "bob], min_approvers: 3"))
+    policy(shell, people={"alice": {}, "bob": {}}, groups={"sre": ["alice"]})
+    assert "approval-impossible" not in shell.gert("validate", "book.yaml").stdout
+    (shell.root / "gert-project.yaml").write_text("policies: [p.yaml]\n")
+    found = shell.json("validate", "book.yaml")["diagnostics"]
+    assert [(one["line"], one["message"]) for one in found if one["rule"] == "approval-impossible"] == [
+        (
+            4,
+            "a step to which rule 1 applies is never executed: 3 people must approve it, and only 'alice' and 'bob' can",
+        ),
+        (7, "the step is never executed: 2 people must approve it, and only 'alice' can"),
+    ]

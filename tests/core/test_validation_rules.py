@@ -24,6 +24,7 @@ TOOLS = ROOT / "tests" / "data" / "rules" / "tools"
 PLACES = {
     "action-unknown": (2, 41),
     "api-version": (1, 13),
+    "approval-impossible": (6, 93),
     "assert-empty": (3, 13),
     "assert-type": (4, 16),
     "branch-empty": (3, 15),
