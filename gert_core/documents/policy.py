@@ -23,7 +23,7 @@ class PolicyMeta(Model):
 class PersonModel(Model):
     """One person: the public keys they sign with, and their identities elsewhere."""
 
-    keys: list[Text] = Field(default_factory=no_items, description="Public keys, like `ed25519:BASE64`.")
+    keys: list[Text] = Field(default_factory=no_items, min_length=1, description="Public keys, like `ed25519:BASE64`.")
     os: Given[OneOrMany[Text]] = Field(default=None, description="Names of users of the operating system.")
     login: Given[OneOrMany[Text]] = Field(default=None, description="Names at the web inbox's sign-in.")
     slack: Given[OneOrMany[Text]] = Field(default=None, description="Slack ids, `TEAM/USER`.")
@@ -33,7 +33,7 @@ class PersonModel(Model):
 class BridgeModel(Model):
     """A program that answers for people, by the public keys it signs with."""
 
-    keys: list[Text] = Field(description="Public keys, like `ed25519:BASE64`.")
+    keys: list[Text] = Field(min_length=1, description="Public keys, like `ed25519:BASE64`.")
 
 
 class PolicyModel(GovernanceModel):

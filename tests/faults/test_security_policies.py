@@ -120,6 +120,25 @@ def test_what_has_no_effect_in_rules_is_named(tmp_path, rules):
     assert (said.code, NO_EFFECT[rules] in said.out) == (0, True), said.all
 
 
+@pytest.mark.parametrize(
+    ("declared", "hint"),
+    [
+        ("people: {alice: {keys: []}}", "remove it, or write at least one item"),
+        ("bridges: {web: {keys: []}}", "write at least one item: public keys, like `ed25519:BASE64`"),
+    ],
+)
+def test_an_empty_list_of_keys_stops_the_run(tmp_path, declared, hint):
+    """A person would be believed without a signature, and a bridge never."""
+    gert = project(tmp_path)
+    text = f"apiVersion: policy/v0\nmeta: {{name: floor}}\nrules: []\n{declared}\n"
+    (tmp_path / "floor.yaml").write_text(text)
+    for argv in (("validate", "floor.yaml"), ("exec", "book.yaml", "--policy", "floor.yaml")):
+        said = gert(*argv)
+        assert (said.code, "`keys` must not be empty" in said.all) == (1 if argv[0] == "validate" else 2, True)
+        assert hint in said.all
+    assert gert.runs() == []
+
+
 def test_rules_for_every_step_may_stand_in_front_of_those_about_violations(tmp_path):
     gert = project(tmp_path)
     (tmp_path / "floor.yaml").write_text(policy("{action: allow}, {contract_violations: deny}"))
