@@ -106,6 +106,7 @@ def test_a_policy_that_validate_refuses_stops_every_run(tmp_path, name, source):
 NO_EFFECT = {
     "{action: allow}, {writes: [disk], action: deny}": "the rule matches every step",
     "{contract: {}, action: allow}, {writes: [disk], action: deny}": "the rule matches every step",
+    "{risk: [critical, low, high, medium], action: allow}, {writes: [disk], action: deny}": "the rule matches every step",
     "{writes: [disk], action: deny, approvers: [alice]}": "`approvers` has no effect in a rule whose action is `deny`",
     "{writes: [disk], serialize: true, min_approvers: 2}": "`min_approvers` has no effect in a rule without an action",
     "{contract_violations: deny, exclude_actor: true}": "`exclude_actor` has no effect in a rule without an action",
@@ -137,6 +138,20 @@ def test_an_empty_list_of_keys_stops_the_run(tmp_path, declared, hint):
         assert (said.code, "`keys` must not be empty" in said.all) == (1 if argv[0] == "validate" else 2, True)
         assert hint in said.all
     assert gert.runs() == []
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "{risk: [low, medium, high], action: allow}, {writes: [disk], action: deny}",
+        "{risk: [low, medium, high, critical], reads: [dns], action: allow}, {writes: [disk], action: deny}",
+        "{outcome: [resolved, escalated, no_action, needs_rca], action: allow}, {writes: [disk], action: deny}",
+    ],
+)
+def test_a_rule_that_is_not_for_every_step_hides_none(tmp_path, rules):
+    gert = project(tmp_path)
+    (tmp_path / "floor.yaml").write_text(policy(rules))
+    assert gert("validate", "floor.yaml", "--strict").code == 0
 
 
 def test_rules_for_every_step_may_stand_in_front_of_those_about_violations(tmp_path):

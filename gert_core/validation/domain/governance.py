@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], 
         _violations(report, document, rule, path=path)
         if (
             rule.action is not None
-            and not _matches(rule)
+            and _is_for_every_step(rule)
             and any(o.contract_violations is None for o in rules[index + 1 :])
         ):
             report.add(
@@ -70,6 +70,16 @@ def _violations(report: Report, document: Document, rule: RuleModel, *, path: Pa
 def _matches(rule: RuleModel) -> list[str]:
     """Return the fields of a rule that say what it is for; an empty `contract` is that of every step."""
     return [name for name in _MATCHERS if _says(getattr(rule, name))]
+
+
+def _is_for_every_step(rule: RuleModel) -> bool:
+    """Return whether nothing that a rule matches leaves a step out; every step has one of the levels of risk."""
+    fields = _matches(rule)
+    if fields != ["risk"]:
+        return not fields
+    from gert_core.documents.governance import Risk  # there are rules, so that it is imported already
+
+    return set(rule.risk or ()) == set(get_args(Risk))
 
 
 def _says(value: object) -> bool:
