@@ -75,6 +75,8 @@ class TicketState(Struct, frozen=True, kw_only=True):
     """That of its run: ``approval_pending``, ``running``, ``completed`` ..."""
     outcome: Mapping[str, Any] | None = None
     """The outcome of its run, once that has one."""
+    resume: str = ""
+    """The command that resumes its run, with ``…`` for each secret input that must be given again."""
 
     @property
     def open(self) -> bool:

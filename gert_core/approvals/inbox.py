@@ -28,6 +28,7 @@ from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
 from gert_core.kit.times import parse_time
 from gert_core.kit.wire import as_text
+from gert_core.runs.again import resuming
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import moved, refuse_moved
 from gert_core.runs.state import ABORTED
@@ -277,7 +278,7 @@ def check_answerable(entry: TicketEntry, *, approved: bool, approver: str, now: 
         raise RunError(
             f"{name} has all the answers it needs",
             kind=ErrorKind.TICKET_RESOLVED,
-            hint=f"resume the run: gert resume --run {request.run_id}{entry.run.option}",
+            hint=f"resume the run: {resuming(entry.run)}",
         )
     if status == ABORTED:
         raise RunError(
@@ -297,7 +298,7 @@ def check_answerable(entry: TicketEntry, *, approved: bool, approver: str, now: 
         raise RunError(
             f"{name} was requested by an earlier version of gert, and covers less than approvals do now",
             kind=ErrorKind.TICKET_ALTERED,
-            hint=f"resume the run to request approval again: gert resume --run {request.run_id}{entry.run.option}",
+            hint=f"resume the run to request approval again: {resuming(entry.run)}",
         )
     if request.approvers and not any(same_approver(approver, name) for name in request.approvers):
         raise RunError(

@@ -15,6 +15,7 @@ from gert_core.governance.people import id_fault, is_agent
 from gert_core.kit.answers import DECLINED, answer_fault, declined
 from gert_core.kit.display import readable_key
 from gert_core.kit.files import UnreadableError
+from gert_core.runs.again import resume_command
 from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, blob_name, question_digest
 from gert_core.runs.attachments import copy_file
 from gert_core.runs.cache import read_state
@@ -220,7 +221,7 @@ def _duplicate(asked: OpenQuestions, name: str) -> RunError:
     before = asked.given.get(name)
     who = "" if before is None else f", by {before.by} at {before.at}"
     open_names = _still_open(asked, name)
-    resumed = f"a resumed run uses it: gert resume --run {asked.run.run_id}{asked.run.option}"
+    resumed = f"a resumed run uses it: {resume_command(asked.run.run_id, asked.state)}{asked.run.option}"
     return RunError(
         f"{name} of step {asked.key} was answered already{who}",
         kind=ErrorKind.ANSWER_DUPLICATE,

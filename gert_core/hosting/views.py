@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import RunStatus, TicketState
 from gert_core.hosting.advice import next_steps_of
+from gert_core.runs.again import resume_command
 from gert_core.runs.document import row_document, run_document
 from gert_core.runs.lifecycle.status import standing_of
 from gert_core.runs.listing import run_info
@@ -109,6 +110,7 @@ class TicketView:
             comments=tuple(self.comments),
             run_status=str(info.status),
             outcome=None if info.state is None else info.state.outcome,
+            resume=resume_command(info.run_id, info.state),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.results import StepStatus
@@ -11,6 +12,7 @@ from gert_core.secrets.search import MARK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gert_core.api.stores import StoredRun
     from gert_core.runs.state import RunState
 
 GIVEN: Final = ("cli", "file", "scenario", "none")
@@ -25,6 +27,18 @@ def given_again(state: RunState) -> tuple[str, ...]:
     sources = state.facts.get("input_sources") or {}
     names = (name for name in state.secret_inputs if sources.get(name) in GIVEN)
     return tuple(word for name in names for word in ("--var", f"{name}={_LEFT_OUT}"))
+
+
+def resume_command(run_id: str, state: RunState | None) -> str:
+    """Return the command that resumes a run, without ``--store``; secret inputs are named that it has to be given."""
+    return shlex.join(("gert", "resume", "--run", run_id, *(() if state is None else given_again(state))))
+
+
+def resuming(run: StoredRun) -> str:
+    """Return the command that resumes a run in its store."""
+    from gert_core.runs.listing import run_info
+
+    return f"{resume_command(run.run_id, run_info(run).state)}{run.option}"
 
 
 def started_again(state: RunState) -> tuple[str, ...]:
@@ -70,4 +84,4 @@ def fails_again(state: RunState) -> list[str]:
     ]
 
 
-__all__ = ["GIVEN", "fails_again", "given_again", "retried_whole", "started_again"]
+__all__ = ["GIVEN", "fails_again", "given_again", "resume_command", "resuming", "retried_whole", "started_again"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 
 import pytest
@@ -149,3 +150,31 @@ def test_a_step_that_has_or_needs_no_lost_secret_is_retried(gert, source, text):
     ((command, why),) = rotation(gert, source, LOOKS, text)
     assert (command[1], command[-1], why) == ("resume", "--retry-failed", "run use again")
     assert gert(*command[1:]).code == 0
+
+
+SECRET = "  inputs: { pw: { type: string, secret: true, required: true }, n: { type: int, default: 1 } }\n"
+GIVEN = ("--var", "pw=hunter2hunter2")
+
+
+def test_a_second_approval_names_the_secrets_that_the_run_needs_again(gert):
+    text = HEAD + SECRET + RULES.replace("TIMEOUT", "") + "tools: [act]\nsteps:\n" + ACT + END
+    gert.write(book=text)
+    ticket = gert("exec", "book.yaml", "--approval", "inbox", *GIVEN, "--json").document["pending"][0]["ticket_id"]
+    assert gert("approve", ticket, "--as", "bob").code == 0
+    again = gert("approve", ticket, "--as", "carl")
+    command = f"gert resume --run {gert.run().name} --var 'pw=…'"
+    assert (again.code, again.err.splitlines()[-1].strip()) == (1, f"hint: resume the run: {command}"), again.all
+    words = [word.replace("pw=…", "pw=hunter2hunter2") for word in shlex.split(command)[1:]]
+    assert gert(*words).code == 0
+
+
+def test_a_second_answer_names_the_secrets_that_the_run_needs_again(gert):
+    ask = "  - { id: sure, type: manual, instructions: Look }\n"
+    gert.write(book=HEAD + SECRET + "steps:\n" + ask + END)
+    said = gert("exec", "book.yaml", "--questions", "suspend", *GIVEN, "--json")
+    assert said.document["status"] == "answer_pending", said.all
+    run = gert.run().name
+    assert gert("answer", run, "sure", "confirm=yes", "--as", "bob").code == 0
+    again = gert("answer", run, "sure", "confirm=yes", "--as", "carl")
+    hint = f"hint: a resumed run uses it: gert resume --run {run} --var 'pw=…'"
+    assert (again.code, again.err.splitlines()[-1].strip()) == (1, hint), again.all

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 from people import pair
 from shell import wait_for
 from webs import BEHIND, ME, PROXY_SECRET, policy, proxied
@@ -52,6 +54,20 @@ def test_without_resume_the_page_shows_the_command(lab):
         assert "Resume the run here" not in browser.get(f"/runs/{run}").text
         assert browser.submit(f"/runs/{run}/resume", hidden).status_code == 403
     assert lab.json("runs", "show", run)["status"] == "approval_pending"
+
+
+def test_the_command_names_the_secrets_that_the_run_needs_again(lab):
+    lab.gated()
+    text = lab.path("book.yaml").read_text()
+    lab.path("book.yaml").write_text(
+        text.replace("inputs: {", "inputs: { pw: { type: string, secret: true, required: true },", 1)
+    )
+    ticket = lab.pending("--var", "pw=hunter2hunter2")
+    run = lab.json("runs", "list")["runs"][0]["run_id"]
+    with lab.web() as server:
+        browser = server.browser()
+        assert browser.decide(ticket).status_code == 303
+        assert f"gert resume --run {run} --var 'pw=…'" in unescape(browser.get(f"/tickets/{ticket}").text)
 
 
 def test_what_cannot_be_resumed_is_said_on_its_page(lab):

@@ -86,7 +86,7 @@ def _standing(state: TicketState) -> str:
     if state.open:
         return ":no_entry: *The run was cancelled*; the ticket is open again if the run is resumed"
     said = _STANDINGS.get(state.status, f"*{escaped(state.status)}*")
-    return f"{said}: `gert resume --run {escaped(state.request.run_id)}`" if state.status == "answered" else said
+    return f"{said}: `{escaped(state.resume)}`" if state.status == "answered" else said
 
 
 def _counts(state: TicketState, answer: ApprovalResponse) -> bool:
