@@ -44,7 +44,7 @@ def facts(request: ApprovalRequest) -> dict[str, str]:
         "Author's description": request.description,
         "Author's message": str(request.document.get("message") or ""),
     }
-    return {label: shorten(escape(text), _VALUE) for label, text in found.items() if text}
+    return {label: bounded(escape(text), _VALUE) for label, text in found.items() if text}
 
 
 def bounded(text: str, size: int) -> str:
@@ -53,6 +53,11 @@ def bounded(text: str, size: int) -> str:
         return text
     digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     return shorten(text, size, f"… ({len(text)} characters, SHA-256 {digest}…)")
+
+
+def where_whole(place: str) -> str:
+    """Return the sentence that a message ends with: ``place`` has everything, and how to tell what is cut."""
+    return f"{place} has all that is approved. What is cut here ends in its length and hash."
 
 
 def command_text(request: ApprovalRequest, size: int, *, fit: Callable[[str, int], str] = bounded) -> str:
@@ -89,7 +94,7 @@ def since_text(since_last: Mapping[str, Any] | None) -> str:
 
 
 def _value(value: object) -> str:
-    return shorten(escape(_text(value)), _VALUE)
+    return bounded(escape(_text(value)), _VALUE)
 
 
 def _text(value: object) -> str:
@@ -100,4 +105,4 @@ def _tags(request: ApprovalRequest, name: str) -> str:
     return ", ".join(str(tag) for tag in request.contract.get(name) or ())
 
 
-__all__ = ["GRAVE", "bounded", "command_text", "facts", "heading", "inputs_text", "since_text"]
+__all__ = ["GRAVE", "bounded", "command_text", "facts", "heading", "inputs_text", "since_text", "where_whole"]

@@ -182,3 +182,25 @@ def test_a_message_shows_where_a_server_is(project, slack):
     project.write("tools/change.tool.yaml", f"{tool}{contract}actions: {{do: {{method: wipe.all}}}}\n")
     project.execute()
     assert "connect: unix:/tmp/there.sock" in texts(slack.message())
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_a_message_says_where_everything_is_that_it_cuts(project, slack, page):
+    """The end of a long script is where it would hide what it does."""
+    script = "echo x\n" * 300 + "rm -rf /data\n"
+    action = {"argv": ["sh"], "stdin": script, "env": {"A": "y" * 3000}}
+    contract = "{effects: [network], writes: [service], inputs: {what: {type: any}}}"
+    head = f"apiVersion: tool/v0\nmeta: {{name: change, transport: stdio}}\ncontract: {contract}\n"
+    project.write("tools/change.tool.yaml", f"{head}actions: {{do: {json.dumps(action)}}}\n")
+    project.runbook("z" * 1000)
+    if not page:
+        del project.config["base_url"]
+        project.settle()
+    project.execute()
+    shown, ticket = texts(slack.message()), project.ticket()
+    assert shown.count("characters, SHA-256") == 3, shown
+    where = f"<https://gert.example.com/tickets/{ticket}|Open the ticket>: it"
+    where = where if page else f"`gert approvals show {ticket} --json`"
+    assert f"{where} has all that is approved. What is cut here ends in its length and hash." in shown, shown
+    whole = project.json("approvals", "show", ticket)["request"]["document"]
+    assert whole["command"]["stdin"] == script

@@ -165,3 +165,15 @@ def test_a_setting_of_the_web_inbox_is_no_mistake(project, teams):
     project.settle()
     pending(project)
     assert len(teams.cards) == 1
+
+
+def test_a_card_says_where_everything_is_that_it_cuts(project, teams):
+    contract = "contract: {effects: [network], writes: [service], inputs: {what: {type: any}}}\n"
+    action = json.dumps({"argv": ["sh"], "stdin": "echo x\n" * 300 + "rm -rf /data\n", "env": {"A": "y" * 3000}})
+    tool = f"apiVersion: tool/v0\nmeta: {{name: change, transport: stdio}}\n{contract}actions: {{do: {action}}}\n"
+    project.write("tools/change.tool.yaml", tool)
+    project.runbook("z" * 1000)
+    project.execute()
+    (card,) = teams.cards
+    assert text_of(card).count("characters, SHA-256") == 3
+    assert "The ticket has all that is approved. What is cut here ends in its length and hash." in text_of(card)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.kit.ticket_facts import GRAVE, bounded, command_text, facts, heading, inputs_text, since_text
+from gert_core.kit.ticket_facts import (
+    GRAVE,
+    bounded,
+    command_text,
+    facts,
+    heading,
+    inputs_text,
+    since_text,
+    where_whole,
+)
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
@@ -84,9 +93,12 @@ def _about(request: ApprovalRequest, *, link: str | None, note: str = "") -> lis
     if inputs := inputs_text(request, _INPUTS):
         blocks.append(_section(f"*Inputs*\n```\n{_preformatted(inputs, _INPUTS)}\n```"))
     notes = [_bounded_markup(note, _FIELD)] if note else []
-    if link:
-        notes.append(f"<{escaped(link)}|Open the ticket>: it has all that is approved, this message only the essence.")
-    notes.append(f"Ticket {escaped(request.ticket_id)}")
+    page = (
+        f"<{escaped(link)}|Open the ticket>: it"
+        if link
+        else f"`gert approvals show {escaped(request.ticket_id)} --json`"
+    )
+    notes += [where_whole(page), f"Ticket {escaped(request.ticket_id)}"]
     blocks.append(_context("\n".join(notes)))
     return blocks
 

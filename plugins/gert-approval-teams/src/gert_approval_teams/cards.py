@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.kit.ticket_facts import bounded, command_text, facts, heading, inputs_text, since_text
+from gert_core.kit.ticket_facts import bounded, command_text, facts, heading, inputs_text, since_text, where_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,7 @@ def card(request: ApprovalRequest, *, link: str, since: Mapping[str, Any] | None
         body.append(_line("Inputs", weight="Bolder"))
         body += [_line(line, fontType="Monospace") for line in inputs.split("\n")]
     body.append(_line(since_text(since), isSubtle=True))
+    body.append(_line(where_whole("The ticket"), isSubtle=True))
     body.append(_line(f"Ticket {request.ticket_id}", isSubtle=True))
     return {
         "$schema": _SCHEMA,
