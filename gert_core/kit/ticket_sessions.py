@@ -54,7 +54,8 @@ class NotSentError(Exception):
 class Send(Protocol):
     """Tells people about a request, once; returns what is kept of it beside the ticket.
 
-    ``repeat``: an earlier message may have arrived, of which nothing is known. It ends within ``seconds``.
+    ``repeat``: an earlier message may have arrived, of which nothing is known. It ends within ``seconds``. What it
+    keeps with ``TicketStore.keep_sent`` before it sends stays there when that fails.
     """
 
     def __call__(self, request: ApprovalRequest, *, repeat: bool, seconds: float) -> Mapping[str, Any]:
@@ -120,13 +121,14 @@ class TicketSession:
         if before.get("sent"):
             return
         # Kept before it is sent: what crashes behind this line may have told people.
-        kept: dict[str, Any] = {"provider": self._provider, "tried": _now(), "unsure": True}
+        kept: dict[str, Any] = {**before, "provider": self._provider, "tried": _now(), "unsure": True}
         repeat = bool(before.get("unsure"))
         self._store.keep_sent(request.ticket_id, kept)
         try:
             data = _tried(request, self._send, repeat=repeat)
         except NotSentError as error:
-            self._store.keep_sent(request.ticket_id, {**kept, "unsure": repeat or error.unsure, "problem": str(error)})
+            kept |= {**self._sent(ticket_id), "unsure": repeat or error.unsure, "problem": str(error)}
+            self._store.keep_sent(request.ticket_id, kept)
             warning(
                 "approvals",
                 "no person was told about ticket %s: %s%s; `gert approve %s` answers it, `gert resume` sends it again",

@@ -106,6 +106,29 @@ def test_the_token_alone_counts_where_no_signature_is_wanted(project, service, d
     assert post(sent["callback"]["url"], answer(ticket, "bob@corp"), bearer(sent))[0] == 410, "the run is over"
 
 
+@pytest.mark.parametrize("resumes", [0, 1, 2])
+def test_every_token_counts_that_was_sent_for_a_ticket(project, service, door, resumes):
+    """The reply to the first request was lost: the service has its token, and may have another one since."""
+    project.settle(require_signed_approvals=False, bridges={})
+    service.answers = [RESET] * 3 + [503] * 3 + [200]
+    project.run = project.execute()
+    for _ in range(resumes):
+        assert resumed(project) == "approval_pending"
+    first, last = service.got[0].document, service.got[-1].document
+    ticket = first["request"]["ticket_id"]
+    other = {"Authorization": "Bearer " + "x" * 43}
+    assert post(first["callback"]["url"], answer(ticket), other)[0] == 401
+    assert post(first["callback"]["url"], answer(ticket), bearer(first))[0] == 200
+    assert post(first["callback"]["url"], answer(ticket, "bob@corp"), bearer(last))[0] == 410
+    assert resumed(project) == "completed"
+    tokens = {got.document["callback"]["token"] for got in service.got}
+    assert len(tokens) == resumes + 1
+    held = [
+        file for file in project.root.rglob("*") if file.is_file() and any(one in file.read_text() for one in tokens)
+    ]
+    assert held == []
+
+
 @pytest.mark.parametrize("approved", [True, False])
 @pytest.mark.parametrize("mark", ["", "AAAA"])
 def test_a_signature_that_nothing_verifies_makes_nobody_of_a_claim(project, service, door, mark, approved):

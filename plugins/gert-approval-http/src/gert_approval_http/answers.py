@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,9 @@ from msgspec.structs import replace
 from gert_core.api import ApprovalResponse
 from gert_core.kit.json_reader import decode_as, loads
 from gert_core.kit.wire import unique
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LARGEST: Final = 64 * 1024
 _REASON: Final = 2_000
@@ -37,6 +40,12 @@ class _Given(Struct, forbid_unknown_fields=True, kw_only=True):
     reason: str | None = None
     identity: dict[str, str] | None = None
     evidence: str | None = None
+
+
+def token_hashes(kept: Mapping[str, Any]) -> list[str]:
+    """Return the hashes of the tokens of a ticket, from what is kept of its requests; earlier versions kept one."""
+    found = kept.get("token_sha256")
+    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
 
 
 def read_answer(body: bytes, ticket_id: str) -> ApprovalResponse:
@@ -82,4 +91,4 @@ def _response(given: _Given, raw: bytes, ticket_id: str) -> ApprovalResponse:
     return replace(response, method="http", identity=None, evidence=sha256(raw).hexdigest())
 
 
-__all__ = ["LARGEST", "NoResponseError", "read_answer", "read_answers"]
+__all__ = ["LARGEST", "NoResponseError", "read_answer", "read_answers", "token_hashes"]

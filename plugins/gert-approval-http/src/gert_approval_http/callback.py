@@ -8,7 +8,7 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from gert_approval_http.answers import LARGEST, NoResponseError, read_answer
+from gert_approval_http.answers import LARGEST, NoResponseError, read_answer, token_hashes
 from gert_approval_http.settings import VERIFY_KEY
 from gert_core.api import CallbackReply, ErrorKind, GertError, UsageError
 
@@ -72,16 +72,16 @@ def _is_signed(request: CallbackRequest, services: Services) -> bool:
 
 
 def _has_token(request: CallbackRequest, services: Services, ticket_id: str) -> bool:
-    """Return whether the token of this very ticket was sent; what is kept of it is its hash."""
+    """Return whether a token of this very ticket was sent; what is kept of each is its hash."""
     given = request.header("authorization") or ""
     if not given.startswith(_BEARER) or services.tickets is None:
         return False
     try:
-        kept = (services.tickets.sent(ticket_id) or {}).get("token_sha256")
+        kept = token_hashes(services.tickets.sent(ticket_id) or {})
     except GertError:  # there is no such ticket: the answer is the same as to a wrong token
         return False
     digest = sha256(given.removeprefix(_BEARER).encode()).hexdigest()
-    return isinstance(kept, str) and hmac.compare_digest(digest, kept)
+    return any(hmac.compare_digest(digest, one) for one in kept)
 
 
 def _refusal(error: GertError) -> CallbackReply:

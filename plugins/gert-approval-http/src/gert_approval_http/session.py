@@ -8,6 +8,7 @@ import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_approval_http.answers import token_hashes
 from gert_approval_http.settings import read_settings, signing_key
 from gert_core.kit.log import warning
 from gert_core.kit.ticket_sessions import TicketSession, ticket_store
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket, Deadline, Services
     from gert_core.kit.tickets import TicketStore
 
+_TOKENS: Final = 20
+"""How many tokens of a ticket are good: those of the last processes that sent it."""
 _HINT: Final = "the service refuses the request; its log may say why"
 
 
@@ -28,18 +31,25 @@ def open_session(services: Services) -> TicketSession:
 
     settings = read_settings(services.config)
     settings.target(services.environ)
-    store, send = ticket_store(services, "http"), _Sender(settings, services)
+    store = ticket_store(services, "http")
+    send = _Sender(settings, services, store)
     if settings.poll is None:
         return TicketSession(store, provider="http", send=send, wait_seconds=settings.wait)
     return _PollingSession(store, settings.poll, send, settings.wait)
 
 
 class _Sender:
-    """Posts a request, signed where there is a key."""
+    """Posts a request, signed where there is a key.
 
-    def __init__(self, settings: HttpSettings, services: Services) -> None:
+    A repeated request has the token of the first one while the process lives. Another process cannot know it, since
+    only its hash is kept: it makes one more, and the earlier ones stay good for their ticket.
+    """
+
+    def __init__(self, settings: HttpSettings, services: Services, store: TicketStore) -> None:
         self._settings = settings
         self._services = services
+        self._store = store
+        self._tokens: dict[str, str] = {}
 
     def __call__(self, request: ApprovalRequest, *, repeat: bool, seconds: float) -> Mapping[str, Any]:
         from gert_http import send_message, signature
@@ -52,10 +62,9 @@ class _Sender:
         }
         kept: dict[str, Any] = {}
         if self._settings.base_url is not None:
-            token = secrets.token_urlsafe(32)
+            token, kept = self._token(request.ticket_id)
             url = f"{self._settings.base_url}/callbacks/http/{request.ticket_id}"
             document["callback"] = {"url": url, "token": token}
-            kept["token_sha256"] = sha256(token.encode()).hexdigest()
         body = json.dumps(document, ensure_ascii=False, default=str).encode("utf-8", "replace")
         headers = {
             "Content-Type": "application/json; charset=utf-8",
@@ -67,6 +76,17 @@ class _Sender:
             headers["Gert-Signature"] = signature(key, body, at=int(time.time()))
         send_message(self._settings.target(environ), body, headers, to="the service", seconds=seconds, hint=_HINT)
         return kept
+
+    def _token(self, ticket_id: str) -> tuple[str, dict[str, Any]]:
+        """Return the token of a ticket, and the hashes that are kept of all that were made, before they are sent."""
+        before = dict(self._store.sent(ticket_id) or {})
+        hashes = token_hashes(before)
+        token = self._tokens.get(ticket_id)
+        if token is None:
+            token = self._tokens[ticket_id] = secrets.token_urlsafe(32)
+            hashes = [*hashes, sha256(token.encode()).hexdigest()][-_TOKENS:]
+            self._store.keep_sent(ticket_id, {**before, "token_sha256": hashes})
+        return token, {"token_sha256": hashes}
 
 
 class _PollingSession(TicketSession):
