@@ -119,6 +119,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     inputs, constants, masker = _values(request, runbook, secrets, plugins, about, stack, denied=denial is not None)
     if given or request.environ.get("GERT_ACTOR"):
         refuse_secret(masker, "name", actor, flag="--as")
+    if request.trace is not None:
+        refuse_secret(masker, "name of the trace", request.trace.name, flag="--trace")
     place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
         place.sink,

@@ -259,3 +259,11 @@ def test_what_was_approved_before_does_not_show_what_is_a_secret_by_now(tmp_path
         changed = {one["field"]: (one["before"], one["after"]) for one in since["changed"]}
         assert changed["inputs"] == ({"text": "it is <REDACTED:pw>"},) * 2
     assert SECRET not in f"{said.all}{views}"
+
+
+def test_no_name_of_a_trace_is_a_secret(tmp_path):
+    gert = Gert(tmp_path, PWX=SECRET, PARTSX=PARTS, TOKEN=TOKEN)
+    gert.write(book=BOOK)
+    said = gert("exec", "book.yaml", "--questions", "suspend", "--trace", f"t-{SECRET}.jsonl")
+    assert (said.code, said.err.splitlines()[0]) == (2, "error: the name of the trace has a secret of the run in it")
+    assert (gert.runs(), sorted(file.name for file in tmp_path.iterdir())) == ([], ["book.yaml"])
