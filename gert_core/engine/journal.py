@@ -60,8 +60,7 @@ class Journal:
         self,
         type: str,  # noqa: A002 - the event's field name
         data: Mapping[str, object],
-        *,
-        key: str | None = None,
+        key: str | None = None,  # by place, too: names take a third longer, and this is in every event
         principal: Principal | None = None,
         branch: Mapping[str, object] | None = None,
         encoded: bytes | None = None,
@@ -78,14 +77,14 @@ class Journal:
         by = SYSTEM if principal is None or principal is KERNEL else principal.to_json()
         take = self._takes.get(type)
         if take is None:
-            self.writer.add(type, data, step_key=key, principal=by, encoded=encoded)
+            self.writer.add(type, data, key, by, encoded)
             return
         data, encoded = self.writer.masked(data)
         if type not in _ORDERED:
-            take(type, key, data, self.writer.add(type, data, step_key=key, principal=by, encoded=encoded))
+            take(type, key, data, self.writer.add(type, data, key, by, encoded))
             return
         with self._order:  # else the state would list tickets of concurrent steps in another order than the trace
-            take(type, key, data, self.writer.add(type, data, step_key=key, principal=by, encoded=encoded))
+            take(type, key, data, self.writer.add(type, data, key, by, encoded))
 
     def close(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
         """Add the sealed last event of this process."""

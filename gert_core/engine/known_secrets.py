@@ -14,6 +14,7 @@ from gert_core.values import coerce_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from gert_core.api import StoredRun
     from gert_core.runs.state import RunState
@@ -60,6 +61,13 @@ def refuse_secret(masker: Masker, what: str, text: str, *, flag: str) -> None:
         raise UsageError(f"the {what} has a secret of the run in it", hint=f"give another with {flag}")
 
 
+def refuse_given(masker: Masker, actor: str, trace: Path | None) -> None:
+    """Refuse a secret in what is given for a run: the name of who starts it, the name of its trace."""
+    refuse_secret(masker, "name", actor, flag="--as")
+    if trace is not None:
+        refuse_secret(masker, "name of the trace", trace.name, flag="--trace")
+
+
 def secrets_of(run: StoredRun, environ: Mapping[str, str]) -> Masker:
     """Return the same of a run by its trace; of one that cannot be read gert's own secrets are known."""
     from gert_core.runs.cache import read_state
@@ -96,4 +104,4 @@ def refuse_secrets(run: StoredRun, reason: str, name: str, environ: Mapping[str,
     refuse_secret(masker, "name", name, flag="--as")
 
 
-__all__ = ["hide", "refuse_actor", "refuse_secret", "refuse_secrets", "run_masker", "secrets_of"]
+__all__ = ["hide", "refuse_actor", "refuse_given", "refuse_secret", "refuse_secrets", "run_masker", "secrets_of"]

@@ -18,7 +18,7 @@ from gert_core.engine.constants import render_constants
 from gert_core.engine.early_secrets import EarlySecrets
 from gert_core.engine.holding import keep_holding
 from gert_core.engine.journal import Journal, principal_of
-from gert_core.engine.known_secrets import refuse_secret
+from gert_core.engine.known_secrets import refuse_given
 from gert_core.engine.last_approval import LastApproval
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import check_place, new_place, recorded_place
@@ -117,10 +117,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
     inputs, constants, masker = _values(request, runbook, secrets, plugins, about, stack, denied=denial is not None)
-    if given or request.environ.get("GERT_ACTOR"):
-        refuse_secret(masker, "name", actor, flag="--as")
-    if request.trace is not None:
-        refuse_secret(masker, "name of the trace", request.trace.name, flag="--trace")
+    refuse_given(masker, actor if given or request.environ.get("GERT_ACTOR") else "", request.trace)
     place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
         place.sink,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from binascii import hexlify
 from collections import deque
 from datetime import UTC
 from hashlib import sha256
@@ -11,10 +12,11 @@ from time import gmtime, strftime, time_ns
 from typing import TYPE_CHECKING, Final, Literal
 
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.errors import StoreError, TraceError
+from gert_core.api.errors import TraceError
 from gert_core.kit.files import LINE_LIMIT, MIB
 from gert_core.trace.encoding import encode_json, to_bytes
 from gert_core.trace.events import SEAL_FIELDS, SEALED_EVENTS, ZEROS
+from gert_core.trace.sink_errors import sink_error
 from gert_core.trace.sinks import NullSink
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ _EVENT_LIMIT: Final = LINE_LIMIT - MIB
 _LINE: Final = b'%b%b%06d%b%d%b%b,"prev_hash":"%b"}'
 """One format operation per event; only the JSON and the hash of an event cost more time."""
 _SECOND: Final = "%Y-%m-%dT%H:%M:%S."
+_BILLION: Final = 1_000_000_000
 _PEOPLE: Final = 1000
 """Principals whose JSON is kept; most runs have a handful."""
 
@@ -68,8 +71,9 @@ class TraceWriter:
         self._mode = sync
         self._masker = masker
         self._clock = clock
-        self._second = -1
+        self._since = self._until = 0
         self._stamp = b""
+        """The text of the second between these two times; a clock of the caller's has none."""
         self._signer = signer
         self._seq = start_seq
         self._prev = prev_hash.encode("ascii")
@@ -77,6 +81,7 @@ class TraceWriter:
         self._heads: dict[str, bytes] = {}
         self._people: dict[tuple[object, ...], bytes] = {}
         self._last: tuple[str | None, Mapping[str, object] | None, bytes] = None, None, b',"data":'
+        self._last_principal: tuple[Mapping[str, object] | None, bytes] = None, b""
         self._buffer: list[bytes] = []
         self._waiting = 0
         self._lock = threading.Lock()
@@ -152,8 +157,7 @@ class TraceWriter:
         self,
         type: str,  # noqa: A002 - the event's field name
         data: Mapping[str, object],
-        *,
-        step_key: str | None = None,
+        step_key: str | None = None,  # by place, too: names take a third longer, and this is in every event
         principal: Mapping[str, object] | None = None,
         encoded: bytes | None = None,
     ) -> int:
@@ -168,10 +172,15 @@ class TraceWriter:
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
-            line = self._line(head, about, body)
-            # ``_chain``, written out: four events of every step come through here.
-            self._prev = sha256(line).hexdigest().encode("ascii")
-            self._seq = number = self._seq + 1
+            # ``_line`` and ``_chain``, written out: four events of every step come through here.
+            number = self._seq + 1
+            if self._since <= (now := time_ns()) < self._until:
+                part = (now - self._since) // 1000
+                line = _LINE % (head, self._stamp, part, self._middle, number, about, body, self._prev)
+            else:
+                line = self._line(head, about, body)
+            self._prev = hexlify(sha256(line).digest())
+            self._seq = number
             self._buffer.append(line)
             self._waiting += len(line)
         if self._mode == "event":
@@ -268,7 +277,11 @@ class TraceWriter:
     def _about(self, step_key: str | None, principal: Mapping[str, object] | None) -> bytes:
         """Return the fields between the number of an event and its data; the events of a step follow each other."""
         key = b"" if step_key is None else b',"step_key":' + to_bytes(encode_basestring(step_key))
-        about = key + (b"" if principal is None else self._principal(principal)) + b',"data":'
+        last, by = self._last_principal
+        if principal is not last:  # most events of a run are the kernel's
+            by = b"" if principal is None else self._principal(principal)
+            self._last_principal = principal, by
+        about = b'%b%b,"data":' % (key, by)
         self._last = step_key, principal, about
         return about
 
@@ -285,11 +298,11 @@ class TraceWriter:
         return known
 
     def _line(self, head: bytes, about: bytes, body: bytes) -> bytes:
-        if self._clock is None:
-            second, part = divmod(time_ns(), 1_000_000_000)
-            if second != self._second:  # thousands of events share the text of their second
-                self._stamp, self._second = strftime(_SECOND, gmtime(second)).encode(), second
-            stamp, part = self._stamp, part // 1000
+        if self._clock is None:  # thousands of events share the text of their second
+            second, part = divmod(time_ns(), _BILLION)
+            self._since, self._until = second * _BILLION, (second + 1) * _BILLION
+            self._stamp = stamp = strftime(_SECOND, gmtime(second)).encode()
+            part //= 1000
         else:
             now = self._clock().astimezone(UTC)
             stamp, part = now.strftime(_SECOND).encode(), now.microsecond
@@ -305,7 +318,7 @@ class TraceWriter:
             return self._seq
 
     def _chain(self, line: bytes) -> None:
-        self._prev = sha256(line).hexdigest().encode("ascii")
+        self._prev = hexlify(sha256(line).digest())
         self._seq += 1
         self._buffer.append(line)
         self._waiting += len(line)
@@ -324,19 +337,7 @@ class TraceWriter:
             self._watch.put(self._unseen.popleft()[1])
 
     def _fail(self, error: OSError, what: str) -> TraceError:
-        if isinstance(error, StoreError):
-            self._error = TraceError(f"{error.message}; the run stops here", kind=error.kind, hint=error.hint)
-            return self._error
-        if isinstance(error, FileNotFoundError):
-            self._error = TraceError(
-                f"the trace {self.place} was deleted, moved or replaced while the run wrote it; the run stops here",
-                hint="nothing else records what was executed since; put the file back before you resume the run",
-            )
-            return self._error
-        self._error = TraceError(
-            f"the trace {self.place} cannot be {what}: {error.strerror or error}; the run stops here",
-            hint="free disk space or repair the file system, then resume the run; the events written so far stay valid",
-        )
+        self._error = sink_error(error, self.place, what)
         return self._error
 
     def _refusal(self) -> TraceError:

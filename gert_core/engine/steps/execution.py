@@ -296,15 +296,8 @@ class StepExecution:
         fresh: bool = False,
     ) -> None:
         """Add an event of this step."""
-        self.services.journal.add(
-            type,
-            data,
-            key=self.key,
-            principal=principal or self.principal,
-            branch=self.frame.branch,
-            encoded=encoded,
-            fresh=fresh,
-        )
+        by = self.principal if principal is None else principal
+        self.services.journal.add(type, data, self.key, by, self.frame.branch, encoded, fresh)
 
     def session_name(self, name: str) -> str:
         """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""
