@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -85,6 +86,46 @@ class Project(Lab):
 
     def approve(self, ticket: str, by: str = "alice") -> Any:
         return self.gert("approve", ticket, "--as", by)
+
+
+class Raw:
+    """A server whose input and output are lines, so that it can be left in any way."""
+
+    def __init__(self, project: Project, *words: str, **more: Any) -> None:
+        self.process: Any = subprocess.Popen(
+            project.words(*words),
+            env=project.environ,
+            cwd=project.root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            **more,
+        )
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        self.send(id=0, method="initialize", params=client)
+        self.answer()
+        self.send(method="notifications/initialized")
+
+    def send(self, **message: Any) -> None:
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        return json.loads(self.process.stdout.readline())
+
+    def __enter__(self) -> Raw:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        with suppress(OSError):
+            self.process.stdin.close()
+
+    def call(self, name: str, **arguments: Any) -> None:
+        self.send(id=1, method="tools/call", params={"name": name, "arguments": arguments})
 
 
 def _first(group: BaseException) -> BaseException:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import time
-from contextlib import suppress
 
 import anyio
 import pytest
-from agents import BOTH, LEGACY, MODERN, structured
+from agents import BOTH, LEGACY, MODERN, Raw, structured
 from hosting import until
 from mcp_types import ElicitResult
 
@@ -62,39 +59,6 @@ def test_a_client_that_cancels_its_call_cancels_the_run(project, mode):
                 await anyio.sleep(0.1)
 
     assert project.talk(talk, mode=mode) == "cancelled"
-
-
-class Raw:
-    """A server whose input and output are lines, so that it can be left in any way."""
-
-    def __init__(self, project, *words):
-        self.process = subprocess.Popen(
-            project.words(*words), env=project.environ, cwd=project.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-        self.send(id=0, method="initialize", params=client)
-        self.answer()
-        self.send(method="notifications/initialized")
-
-    def send(self, **message):
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def answer(self):
-        return json.loads(self.process.stdout.readline())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        with suppress(OSError):
-            self.process.stdin.close()
-
-    def call(self, name, **arguments):
-        self.send(id=1, method="tools/call", params={"name": name, "arguments": arguments})
 
 
 def test_the_end_of_the_input_lets_the_step_finish_and_begins_no_other(project):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +37,13 @@ class InputLines:
         self._buffer = bytearray()
         self._skips = False
         self._ended = False
+        self._waiting: anyio.CancelScope | None = None
+
+    def end(self) -> None:
+        """Read nothing more: who sends is gone. What has been read already is still returned."""
+        self._ended = True
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def __aiter__(self) -> InputLines:
         """Return the lines."""
@@ -75,13 +84,35 @@ class InputLines:
                 await self.send(SessionMessage(refusal))
 
     async def _fill(self) -> None:
+        with anyio.CancelScope() as self._waiting:
+            try:
+                await anyio.wait_readable(self._descriptor)
+            except PermissionError:  # a file, which can always be read
+                await anyio.lowlevel.checkpoint()
+        self._waiting = None
+        if self._ended:
+            return
         try:
-            await anyio.wait_readable(self._descriptor)
-        except PermissionError:  # a file, which can always be read
-            await anyio.lowlevel.checkpoint()
-        data = os.read(self._descriptor, _CHUNK)
+            data = os.read(self._descriptor, _CHUNK)
+        except OSError:  # a connection that broke off, a terminal that is gone
+            data = b""
         self._ended = not data
         self._buffer += data
 
 
-__all__ = ["LONGEST", "InputLines"]
+def when_closed(descriptor: int, call: Callable[[], object]) -> None:
+    """Call a function, in a thread, when a pipe has no writer any more, although it has not been read to its end.
+
+    What stands in it may wait for a client that does not read.
+    """
+
+    def wait() -> None:
+        poll = select.poll()
+        poll.register(descriptor, 0)  # it is told of the end, and of nothing else
+        poll.poll()
+        call()
+
+    threading.Thread(target=wait, name="gert-mcp-input", daemon=True).start()
+
+
+__all__ = ["LONGEST", "InputLines", "when_closed"]

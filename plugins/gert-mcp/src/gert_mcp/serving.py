@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -12,11 +14,12 @@ import anyio
 from anyio import to_thread
 
 from gert_mcp.agents import Served
-from gert_mcp.input_lines import InputLines
+from gert_mcp.input_lines import InputLines, when_closed
+from gert_mcp.output_lines import MessageOutput, taken_stdout
 from gert_mcp.server import AgentServer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from anyio.abc import TaskStatus
 
@@ -66,16 +69,25 @@ async def _stdio(served: Served) -> int:
 
 
 async def _talk(server: AgentServer) -> None:
-    """Answer what comes from standard input until that ends."""
+    """Answer what comes from standard input until that ends, or the client does not read the answers any more."""
     from mcp.server.stdio import stdio_server
 
+    lines = InputLines(sys.stdin.fileno())
+    answers = MessageOutput(taken_stdout(), gone=lines.end)
+    when_closed(sys.stdin.fileno(), partial(_soon, asyncio.get_running_loop(), answers.hurry))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.watch)
-        lines = InputLines(sys.stdin.fileno())
-        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (read, write):
+        async with stdio_server(
+            stdin=cast("anyio.AsyncFile[str]", lines), stdout=cast("anyio.AsyncFile[str]", answers)
+        ) as (read, write):
             lines.send = write.send
             await server.run(read, write, server.create_initialization_options())
         tasks.cancel_scope.cancel()
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    with suppress(RuntimeError):  # the loop has ended
+        loop.call_soon_threadsafe(call)
 
 
 __all__ = ["FINISHING", "serve"]
