@@ -112,8 +112,8 @@ class Books:
         return sorted((book for book in self.look().values() if book.tool), key=lambda book: book.tool)
 
     def by_tool(self, tool: str) -> ServedBook | None:
-        """Return the runbook of a tool."""
-        return next((book for book in self.look().values() if book.tool == tool), None)
+        """Return the runbook of a tool; what is hidden or not valid has none, by no name."""
+        return next((book for book in self.served() if book.tool == tool), None)
 
     def at(self, host: Host, path: Path) -> ServedBook:
         """Return the runbook at a path, also where none are looked for; refuse one that is not served."""
@@ -126,7 +126,7 @@ class Books:
         """Return a runbook by its name, its tool or its path; raise ``UsageError`` for one that is not served."""
         shown = [book for book in self.look().values() if not book.hidden]
         for key in ("tool", "label", "name"):
-            found = [book for book in shown if getattr(book, key) == name]
+            found = [book for book in shown if name and getattr(book, key) == name]
             if len(found) == 1:
                 return found[0]
             if found:
