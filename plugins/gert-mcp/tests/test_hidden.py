@@ -170,13 +170,13 @@ def test_an_answered_form_gives_the_address_of_the_ticket_that_follows(project):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "kind", "told"),
     [
-        (("--modes", "dry-run"), "the run is real, and this server serves dry-run only"),
-        (("--only", "other"), "is not served to MCP clients"),
+        (("--modes", "dry-run"), "not_served", "the run is real, and this server serves dry-run only"),
+        (("--only", "other"), "run_not_found", "there is no run"),
     ],
 )
-def test_a_server_that_does_not_serve_a_run_does_not_resume_it(project, words, told):
+def test_a_server_that_does_not_serve_a_run_does_not_resume_it(project, words, kind, told):
     project.policy(GATED)
     project.document("repair", INNER_FIX, tools="change")
     project.document("other", INNER_FIX, tools="change")
@@ -186,7 +186,7 @@ def test_a_server_that_does_not_serve_a_run_does_not_resume_it(project, words, t
 
     async def go_on(client):
         error = refused(await client.call_tool("gert_resume", {"run_id": run["run_id"]}))
-        assert error["kind"] == "not_served"
+        assert error["kind"] == kind
         assert told in error["message"]
 
     run = project.talk(begin)
@@ -205,7 +205,7 @@ def test_a_runbook_that_was_closed_after_its_run_began_is_not_resumed_and_not_sh
         project.approve(run["pending"][0]["ticket_id"])
         project.document("repair", INNER_FIX, tools="change", more=CLOSED)
         for verb in ("gert_resume", "gert_cancel", "gert_run"):
-            assert refused(await client.call_tool(verb, {"run_id": run["run_id"]}))["kind"] == "not_served"
+            assert refused(await client.call_tool(verb, {"run_id": run["run_id"]}))["kind"] == "run_not_found"
         assert structured(await client.call_tool("gert_runs", {}))["runs"] == []
         project.path("repair.yaml").unlink()
         return structured(await client.call_tool("gert_run", {"run_id": run["run_id"]}))["status"]

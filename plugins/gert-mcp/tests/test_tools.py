@@ -114,7 +114,7 @@ def test_a_runbook_says_how_it_is_served_and_the_server_what_it_serves(project):
         assert none["message"] == "there are no scenarios here that are served to MCP clients"
         assert structured(await client.call_tool("gert_runs", {}))["runs"] == []
         (hidden,) = project.path("runs").glob("*-closed-*")
-        assert refused(await client.call_tool("gert_run", {"run_id": hidden.name}))["kind"] == "not_served"
+        assert refused(await client.call_tool("gert_run", {"run_id": hidden.name}))["kind"] == "run_not_found"
         dark = structured(await client.call_tool("runbook_dark", {}))
         assert dark["status"] == "completed"
         assert not {"steps", "outputs", "trace", "inputs"} & set(dark)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
 from gert_core.api import ErrorKind, GertError, UsageError
 from gert_mcp.asking import ask_people
-from gert_mcp.books import Books, not_exposed
+from gert_mcp.books import Books
 from gert_mcp.callers import principal_of
 from gert_mcp.given import as_arguments, refuse_inputs
 from gert_mcp.replies import answer_run
@@ -162,10 +163,8 @@ class Served:
         return host, view
 
     def _visible(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
-        host, view = self.roots.find_run(run_id)
-        if not self._may_see(caller, view):
-            raise not_exposed(f"the runbook of run {view.run_id}")
-        return host, view
+        """Return a run that a caller may see; of others it is not told whether they exist."""
+        return self.roots.find_run(run_id, partial(self._may_see, caller))
 
     def _may_see(self, caller: Caller, view: RunView) -> bool:
         """Return whether a run is shown: its runbook is served, or is gone and was the caller's to run."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, GertError, UsageError
 from gert_core.hosting import Host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from gert_core.hosting import RunView
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 64
 """How many runs may work at once below a root."""
+_LATEST: Final = "latest"
+_NAMED: Final = 10
+"""How many runs a message names."""
+_SAID: Final = frozenset({ErrorKind.STORE_UNAVAILABLE, ErrorKind.STORE_SCHEMA})
+"""Kinds of errors about all runs of a store."""
 
 
 class Roots:
@@ -56,19 +62,46 @@ class Roots:
             )
         raise UsageError(f"{path} does not exist", hint="gert_list_runbooks lists the runbooks")
 
-    def find_run(self, run_id: str) -> tuple[Host, RunView]:
-        """Return a run and its host; raise why it cannot be found."""
+    def find_run(self, run_id: str, may_see: Callable[[RunView], bool]) -> tuple[Host, RunView]:
+        """Return a run and its host, by its id, the beginning of its id, or ``latest``.
+
+        Those that may not be seen are left out: none of them is found, counted or named.
+        """
         problem: GertError | None = None
+        begin: list[tuple[Host, RunView]] = []
         for host in self.hosts:
             try:
-                return host, host.run(run_id)
+                view = host.run(run_id)
+                if view.run_id == run_id and may_see(view):
+                    return host, view
             except GertError as error:
-                if problem is None or error.kind != ErrorKind.RUN_NOT_FOUND:
+                if error.kind in _SAID:
                     problem = error
-        assert problem is not None  # noqa: S101 - there is always a root
-        if problem.kind == ErrorKind.RUN_NOT_FOUND:
-            raise UsageError(f"there is no run {run_id!a}", kind=problem.kind, hint="gert_runs lists the runs")
-        raise problem
+            seen = filter(may_see, self._beginning(host, run_id))
+            begin += [(host, view) for view in islice(seen, 1 if run_id == _LATEST else _NAMED + 1)]
+        if run_id == _LATEST and begin:
+            return max(begin, key=lambda one: str(one[1].run_id))
+        if len(begin) == 1:
+            return begin[0]
+        if begin:
+            named = ", ".join(str(view.run_id) for _, view in begin[:_NAMED])
+            raise UsageError(
+                f"the ids of several runs begin with {run_id}: {named}{' and more' if len(begin) > _NAMED else ''}",
+                kind=ErrorKind.RUN_ID,
+                hint="give more of the id",
+            )
+        if problem is not None:
+            raise problem
+        raise UsageError(f"there is no run {run_id!a}", kind=ErrorKind.RUN_NOT_FOUND, hint="gert_runs lists the runs")
+
+    def _beginning(self, host: Host, run_id: str) -> Iterator[RunView]:
+        """Yield the runs that an id may stand for which is not complete."""
+        for row in host.rows():
+            if run_id == _LATEST or row.run_id.startswith(run_id):
+                try:
+                    yield host.run(row.run_id)
+                except GertError:  # it is gone meanwhile, or no run
+                    continue
 
     def close(self, *, leaves: float = 0.0) -> None:
         """End what runs; steps that are executed may take ``leaves`` seconds to finish first."""
