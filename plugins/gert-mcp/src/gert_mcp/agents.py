@@ -11,11 +11,12 @@ from gert_core.api import ErrorKind, GertError, UsageError
 from gert_mcp.asking import ask_people
 from gert_mcp.books import Books
 from gert_mcp.callers import principal_of
+from gert_mcp.exposure import said_by
 from gert_mcp.given import as_arguments, refuse_inputs
 from gert_mcp.replies import answer_run
 from gert_mcp.roots import Roots
 from gert_mcp.running import Runs
-from gert_mcp.scenarios import to_replay
+from gert_mcp.scenarios import refuse_scenario, to_replay
 from gert_mcp.shown import shown_result, shown_run, shown_trace
 from gert_mcp.tools import opaque
 
@@ -60,7 +61,9 @@ class Served:
             raise UsageError(f"mode {mode!r} is not served here", kind=ErrorKind.NOT_SERVED, hint=f"there is {told}")
         refuse_inputs(book, inputs)
         try:
-            begun = await self.runs.begin(book.host, book.path, call.caller, inputs=inputs, mode=mode, key=key)
+            begun = await self.runs.begin(
+                book.host, book.path, call.caller, inputs=inputs, mode=mode, key=key, hide=book.opaque
+            )
         except GertError as error:
             raise as_arguments(error) from None
         if isinstance(begun, str):
@@ -77,7 +80,7 @@ class Served:
         host, view = await self.runs.work(self.own, call.caller, run_id)
         self.refuse_mode(view.state.mode if view.state is not None else "")
         hide = await self.runs.work(self.is_opaque, view)
-        begun = await self.runs.resume(host, view.run_id, call.caller)
+        begun = await self.runs.resume(host, view.run_id, call.caller, hide=hide)
         if isinstance(begun, dict):
             return self.shown(begun, hide=hide)
         return await self._asked(call, host, await self.runs.watch(call.ctx, begun, hide=hide), hide=hide)
@@ -133,6 +136,11 @@ class Served:
         """Return what to test of a runbook or below a directory."""
         return to_replay(self.books, host, path, scenario)
 
+    def refuse_scenario(self, host: Host, path: Path, document: object) -> None:
+        """Raise ``UsageError`` for a file of a scenario of what agents see nothing of."""
+        named = document.get("runbook") if isinstance(document, dict) else None
+        refuse_scenario(self.books, host, path, named=named)
+
     def trace(self, caller: Caller, run_id: str) -> tuple[Host, RunView]:
         """Return a run whose trace a caller may read."""
         host, view = self._visible(caller, run_id)
@@ -173,7 +181,7 @@ class Served:
 
     def is_opaque(self, view: RunView) -> bool:
         """Return whether the steps of a run are not shown: as its runbook said when it began, or says now."""
-        book = self.books.look().get(_path(view)) if _runbook(view) is not None else None
+        book = self.books.of_run(_path(view)) if _runbook(view) is not None else None
         return (book is not None and book.opaque) or said_opaque(view)
 
 
@@ -181,9 +189,7 @@ def said_opaque(view: RunView) -> bool:
     """Return whether a run's own record says that it is opaque; one that cannot be read counts as that."""
     if view.state is None:
         return True
-    extensions = view.state.facts.get("extensions")
-    setting = extensions.get("x-mcp") if isinstance(extensions, dict) else None
-    return setting is not None and (not isinstance(setting, dict) or setting.get("opaque", False) is not False)
+    return said_by(view.state.facts).opaque
 
 
 def _runbook(view: RunView) -> object:

@@ -135,7 +135,7 @@ async def _apply(
     values = answers_of(form, given.content)
     run_id = str(found["run_id"])
     await served.runs.work(host.answer, run_id, form.step_key, values, by=account_name(os.getuid()))
-    begun = await served.runs.resume(host, run_id, call.caller)
+    begun = await served.runs.resume(host, run_id, call.caller, hide=hide)
     again = begun if isinstance(begun, dict) else await served.runs.watch(call.ctx, begun, hide=hide)
     return served.shown(again, hide=hide)
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api import ErrorKind, GertError, UsageError
+from gert_mcp.exposure import Exposure, exposure_of
 from gert_mcp.hints import facts_of, hints_of, leaves_of
 from gert_mcp.naming import PREFIX, names_of
 from gert_mcp.schemas import RESULT, inputs_schema
+from gert_mcp.wording import for_agents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,10 +27,9 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int]
 
-SETTING: Final = "x-mcp"
-"""The extension of a runbook that says how it is served."""
 _BLANK: Final = re.compile(r"\s+")
 _DESCRIBED: Final = 1024
+_NOT_SHOWN: Final = "it is not valid; why is not shown: the runbook is opaque"
 
 
 class ServedBook(Struct, kw_only=True):
@@ -43,6 +44,8 @@ class ServedBook(Struct, kw_only=True):
     problem: str = ""
     hidden: bool = False
     opaque: bool = False
+    unknown: bool = False
+    """Whether it is hidden because how it is served cannot be read."""
     description: str = ""
     inputs: dict[str, Any] = field(default_factory=dict)
     digest: str = ""
@@ -118,6 +121,8 @@ class Books:
     def at(self, host: Host, path: Path) -> ServedBook:
         """Return the runbook at a path, also where none are looked for; refuse one that is not served."""
         book = self.look().get(path) or self._book(host, path)
+        if book.unknown:
+            raise _unreadable(book.label)
         if book.hidden:
             raise not_exposed(book.label)
         return book
@@ -146,15 +151,19 @@ class Books:
         """
         if not isinstance(runbook_path, str):
             return False
-        path = Path(runbook_path)
+        book = self.of_run(Path(runbook_path))
+        if book is None:
+            return False if self._only else None
+        return not book.hidden
+
+    def of_run(self, path: Path) -> ServedBook | None:
+        """Return the runbook that a run names by its path; None when it is not below the roots any more."""
         book = self.look().get(path)
         if book is None and path.is_file():
             real = path.resolve()
             host = next((host for host in self._roots if real.is_relative_to(host.root)), None)
             book = None if host is None else self.look().get(real) or self._book(host, real)
-        if book is None:
-            return False if self._only else None
-        return not book.hidden
+        return book
 
     def _read(self, changed: set[Path]) -> None:
         """Read the runbooks that a change can concern: those with the file; all, if the file is not a runbook."""
@@ -172,27 +181,35 @@ class Books:
             book.tool = tool
 
     def _book(self, host: Host, path: Path) -> ServedBook:
+        known = ServedBook(host=host, path=path, files=frozenset((path,)))
         try:
             found = host.validate(path)
-            files = frozenset(Path(one.path) for one in found.documents.values() if one.path is not None) | {path}
-            known = ServedBook(host=host, path=path, name=found.name or "", files=files)
-            if found.runbook is None or not found.valid:
-                first = next((one.message for one in found.diagnostics if str(one.severity) == "error"), "not valid")
-                known.hidden = bool(self._only) or _says(found.document.value).get("expose", True) is not True
-                known.problem = first
-                return known
-            model = found.runbook.model
-            setting = _says({"extensions": model.extensions, "meta": {"extensions": model.meta.extensions}})
-            known.description = _BLANK.sub(" ", model.meta.description or "").strip()[:_DESCRIBED]
-            known.inputs = dict(model.meta.inputs)
-            known.digest = found.runbook.document.digest
-            known.opaque = setting.get("opaque", False) is not False
-            known.hidden = setting.get("expose", True) is not True or not self._wanted(known)
+        except GertError as error:
+            return self._faulty(known, exposure_of(path, None), error.message)
+        says = exposure_of(path, found.document)
+        known.files |= {Path(one.path) for one in found.documents.values() if one.path is not None}
+        known.name = found.name or ""
+        if found.runbook is None or not found.valid:
+            first = next((one.message for one in found.diagnostics if str(one.severity) == "error"), "not valid")
+            return self._faulty(known, says, first)
+        model = found.runbook.model
+        known.description = _BLANK.sub(" ", model.meta.description or "").strip()[:_DESCRIBED]
+        known.inputs = dict(model.meta.inputs)
+        known.digest = found.runbook.document.digest
+        known.opaque = says.opaque
+        known.hidden = says.hidden or not self._wanted(known)
+        try:
             known.steps = tuple(host.explain(path))
         except GertError as error:
-            return ServedBook(
-                host=host, path=path, files=frozenset((path,)), problem=error.message, hidden=bool(self._only)
-            )
+            return self._faulty(known, says, error.message)
+        return known
+
+    def _faulty(self, known: ServedBook, says: Exposure, problem: str) -> ServedBook:
+        """Return a runbook that is not valid; how it is served counts all the same."""
+        known.hidden = says.hidden or bool(self._only)
+        known.unknown = says.unknown
+        known.opaque = says.opaque
+        known.problem = _NOT_SHOWN if says.opaque else for_agents(problem, [host.root for host in self._roots])
         return known
 
     def _wanted(self, book: ServedBook) -> bool:
@@ -211,19 +228,13 @@ def not_exposed(name: str) -> UsageError:
     )
 
 
-def _says(document: object) -> Mapping[str, Any]:
-    """Return the setting of a document; of two the stricter counts, and what cannot be understood hides the runbook."""
-    settings: list[Mapping[str, Any]] = []
-    for holder in (document, document.get("meta") if isinstance(document, dict) else None):
-        extensions = holder.get("extensions") if isinstance(holder, dict) else None
-        if isinstance(extensions, dict) and SETTING in extensions:
-            given = extensions[SETTING]
-            known = isinstance(given, dict) and set(given) <= {"expose", "opaque"}
-            settings.append(given if known else {"expose": None})
-    return {
-        "expose": all(one.get("expose", True) is True for one in settings),
-        "opaque": any(one.get("opaque", False) is not False for one in settings),
-    }
+def _unreadable(name: str) -> UsageError:
+    """Return the refusal of a document that cannot be read."""
+    return UsageError(
+        f"{name} cannot be read, so that it is not known whether it is served to MCP clients",
+        kind=ErrorKind.NOT_SERVED,
+        hint="a person can see why with gert validate",
+    )
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -234,4 +245,4 @@ def _stamp(path: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-__all__ = ["SETTING", "Books", "ServedBook", "not_exposed"]
+__all__ = ["Books", "ServedBook", "not_exposed"]

@@ -14,6 +14,7 @@ from gert_mcp.replies import LIMIT, cut_text, fitting
 from gert_mcp.roots import inside
 from gert_mcp.scenarios import refuse_outside
 from gert_mcp.tools import opaque
+from gert_mcp.wording import checked_opaque
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +80,7 @@ def _runbook(served: Served, uri: str, name: str) -> ReadResourceResult:
     book = served.books.named(name)
     checked = book.host.validate(book.path).to_json()
     if book.opaque:
-        return _result(_data(uri, {**checked, "message": "its steps are not shown to MCP clients"}))
+        return _result(_data(uri, checked_opaque(checked, book.label)))
     return _result(_text(uri, _source(book.path), _YAML), _data(uri, checked))
 
 

@@ -15,6 +15,7 @@ from anyio import to_thread
 from gert_core.api import GertError, RunError, UsageError
 from gert_core.hosting import RunFinished
 from gert_mcp.progress import CallProgress
+from gert_mcp.wording import opaque_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,14 +49,24 @@ class Runs:
         return await to_thread.run_sync(partial(fn, *args, **named), limiter=self.limiter, abandon_on_cancel=True)
 
     async def begin(
-        self, host: Host, path: Path, caller: Caller, *, inputs: Mapping[str, Any], mode: str, key: str | None
+        self,
+        host: Host,
+        path: Path,
+        caller: Caller,
+        *,
+        inputs: Mapping[str, Any],
+        mode: str,
+        key: str | None,
+        hide: bool,
     ) -> HostedRun | str:
-        """Start a run; return its id instead if a call with the same key started it before."""
+        """Start a run; return its id instead if a call with the same key started it before.
+
+        With ``hide`` it is not said why a run cannot be started, where that is about what the runbook does.
+        """
 
         def start() -> HostedRun:
-            return self._kept(
-                host,
-                host.start(
+            try:
+                hosted = host.start(
                     path,
                     inputs=inputs,
                     mode=mode,
@@ -63,9 +74,10 @@ class Runs:
                     questions="suspend",
                     actor=caller.actor,
                     actor_kind="agent",
-                ),
-                notify=mode == _REAL,
-            )
+                )
+            except GertError as error:
+                raise (opaque_error(error, doing="run here") if hide else error) from None
+            return self._kept(host, hosted, notify=mode == _REAL)
 
         if key is None:
             return await self.work(start)
@@ -73,7 +85,7 @@ class Runs:
         asked = hashlib.sha256(json.dumps([str(path), mode, inputs], sort_keys=True, default=str).encode()).hexdigest()
         return await self.work(self._once, host, name, asked, start)
 
-    async def resume(self, host: Host, run_id: str, caller: Caller) -> HostedRun | dict[str, Any]:
+    async def resume(self, host: Host, run_id: str, caller: Caller, *, hide: bool) -> HostedRun | dict[str, Any]:
         """Resume a run; return its result instead if there is nothing left to do."""
 
         def resume() -> HostedRun | dict[str, Any]:
@@ -87,6 +99,8 @@ class Runs:
                 )
             except RunFinished:
                 return host.run(run_id).to_json()
+            except GertError as error:
+                raise (opaque_error(error, doing="resumed here") if hide else error) from None
             return self._kept(host, found, notify=True)
 
         return await self.work(resume)
@@ -125,7 +139,7 @@ class Runs:
             receive.close()
         if call is not None:
             self._calls.pop(call, None)
-        return running(hosted) if end is None else ended(end)
+        return running(hosted) if end is None else ended(end, hide=hide)
 
     def cancelled(self, call: CallKey) -> None:
         """Cancel the run of a call that the client cancelled."""
@@ -189,11 +203,12 @@ def _known_call(found: object) -> dict[str, Any] | None:
     return found if isinstance(at, int | float) and not isinstance(at, bool) else None
 
 
-def ended(end: Mapping[str, Any]) -> dict[str, Any]:
+def ended(end: Mapping[str, Any], *, hide: bool) -> dict[str, Any]:
     """Return the result of a run that has stopped; raise why there is none."""
     if "error" in end:
         told = end["error"]
-        raise RunError(str(told.get("message")), kind=told.get("kind"), file=told.get("file"), hint=told.get("hint"))
+        error = RunError(str(told.get("message")), kind=told.get("kind"), file=told.get("file"), hint=told.get("hint"))
+        raise opaque_error(error, doing="executed to its end") if hide else error
     return dict(end["result"])
 
 

@@ -1,4 +1,4 @@
-"""Choose which scenarios an agent may have replayed: those of runbooks it sees, with all their files below the root.
+"""Choose which scenarios agents may see and replay: those of runbooks they see, with all their files below the root.
 
 What is replayed is told: steps, outputs and what differs from a test. A link to elsewhere would tell that file.
 """
@@ -41,6 +41,17 @@ def to_replay(books: Books, host: Host, path: Path, scenario: str | None) -> lis
     return [path]
 
 
+def refuse_scenario(books: Books, host: Host, path: Path, *, named: object) -> None:
+    """Raise ``UsageError`` for a file of a scenario whose runbook, beside it or ``named`` in it, agents do not see."""
+    place = path.parent.parent
+    beside = [place.parent.parent / f"{place.name}{suffix}" for suffix in (".yaml", ".yml")]
+    found = beside if place.parent.name == "scenarios" else []
+    if isinstance(named, str):
+        found = [*found, path.parent / named]
+    if not all(_shows(books, host, runbook) for runbook in found if runbook.is_file()):
+        raise opaque(path.relative_to(host.root).as_posix())
+
+
 def _below(books: Books, host: Host, directory: Path, scenario: str | None) -> list[Path]:
     # Of a directory that is a scenario or has some in it; an error about a file elsewhere would tell of that.
     refuse_outside(host, (one for one in (directory, *directory.iterdir()) if (one / _SCENARIO).is_file()))
@@ -69,4 +80,4 @@ def _shows(books: Books, host: Host, runbook: Path) -> bool:
     return file.is_relative_to(host.root) and book is not None and not book.hidden and not book.opaque
 
 
-__all__ = ["refuse_outside", "to_replay"]
+__all__ = ["refuse_outside", "refuse_scenario", "to_replay"]

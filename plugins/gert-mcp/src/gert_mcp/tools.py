@@ -13,6 +13,7 @@ from gert_core.kit.nearest import nearest
 from gert_mcp import arguments as args
 from gert_mcp.replies import answer
 from gert_mcp.schemas import RESULT, mode_schema
+from gert_mcp.wording import checked_opaque
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -62,9 +63,12 @@ async def _validate(served: Served, call: AgentCall, given: args.OfPath) -> Call
     def work() -> Any:
         host, path = served.roots.locate(given.path)
         found = host.validate(path)
-        if found.runbook is not None or path in served.books.look():
-            served.books.at(host, path)
-        return found.to_json()
+        if str(found.kind) in ("scenario", "test"):
+            served.refuse_scenario(host, path, found.document.value)
+        if str(found.kind) in _OTHERS and path not in served.books.look():
+            return found.to_json()
+        book = served.books.at(host, path)
+        return checked_opaque(found.to_json(), book.label) if book.opaque else found.to_json()
 
     return answer(await served.runs.work(work))
 
@@ -146,6 +150,8 @@ _DECIDING: Final = {
     "unblock": "gert runs unblock RUN",
 }
 """What only people do, and how."""
+_OTHERS: Final = frozenset({"tool", "policy", "project", "scenario", "test"})
+"""Kinds of other documents than runbooks; what is of no kind may be a runbook that is not finished."""
 _WORD: Final = re.compile(r"[^a-z]+")
 _NEAR: Final = 0.8
 """How alike a name must be to be suggested."""
