@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from agents import BOTH, refused, structured
+from agents import BOTH, GATED, refused, structured
 from mcp.shared.exceptions import MCPError
 
 DARK = "extensions: { x-mcp: { opaque: true } }\n"
@@ -260,3 +260,45 @@ def test_runs_that_are_not_shown_are_neither_counted_nor_named(project, mode):
         assert structured(await client.call_tool("gert_run", {"run_id": "latest"}))["run_id"] == second
 
     project.talk(talk, mode=mode)
+
+
+def test_refusals_name_no_directory_of_the_server(project):
+    project.document("open", INNER, tools="change")
+    project.policy("apiVersion: policy/v0\nrules: [{ odd: [1] }]\n")
+
+    async def talk(client):
+        found = [refused(await client.call_tool("gert_exec", {"path": "open.yaml"}))]
+        found.append(refused(await client.call_tool("gert_validate", {"path": "/elsewhere/x.yaml"})))
+        found.append(refused(await client.call_tool("gert_validate", {"path": "none.yaml"})))
+        for run_id in ("20260101T000000Z-x-00000000", "2026"):
+            found.append(refused(await client.call_tool("gert_run", {"run_id": run_id})))
+        (book,) = structured(await client.call_tool("gert_list_runbooks", {}))["runbooks"]
+        found.append(book["problem"])
+        assert "policy.yaml" in found[0]["message"]
+        assert str(project.root) not in json.dumps(found)
+
+    project.talk(talk)
+
+
+def test_hints_name_no_option_of_a_command(project):
+    project.tool("needs", '["no-such-program"]', contract="{ effects: [network] }")
+    project.document("needs", "- { id: needs, type: tool, tool: needs }", tools="needs")
+    project.document("say", '- { id: say, type: tool, tool: say, inputs: { text: "x" } }', tools="say")
+    project.policy(GATED)
+    project.document("repair", INNER, tools="change")
+    own = project.json("exec", "say.yaml")["run_id"]
+
+    async def talk(client):
+        needs = refused(await client.call_tool("runbook_needs", {}))
+        assert needs["hint"] == "provide what is missing"
+        run = structured(await client.call_tool("runbook_repair", {}))
+        project.approve(run["pending"][0]["ticket_id"])
+        project.document("repair", INNER + TAKEN.replace("inner_step", "inner_next"), tools="change")
+        drift = refused(await client.call_tool("gert_resume", {"run_id": run["run_id"]}))
+        others = refused(await client.call_tool("gert_resume", {"run_id": own}))
+        people = refused(await client.call_tool("gert_reconcile", {}))
+        for error in (needs, drift, others, people):
+            assert " --" not in f" {error['hint']}", error
+            assert str(project.root) not in json.dumps(error), error
+
+    project.talk(talk)

@@ -44,7 +44,7 @@ class Caller(Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"run {view.run_id} was not started by {self.principal} through this server",
                 kind=ErrorKind.RUN_NOT_OWN,
-                hint="a person can do it with gert, or the server is started with --manage all",
+                hint="a person can do it with gert",
             )
 
 

@@ -10,8 +10,6 @@ from mcp_types import CallToolResult, TextContent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import GertError
-
 LIMIT: Final = 1024 * 1024
 """The most bytes of an answer."""
 _LARGE: Final = ("events", "trace_lines", "steps", "outputs", "artifacts", "inputs", "questions", "warnings", "runs")
@@ -34,9 +32,9 @@ def answer_run(document: Mapping[str, Any]) -> CallToolResult:
     return answer(document, error=document.get("status") in _FAILED)
 
 
-def refusal(error: GertError) -> CallToolResult:
+def refusal(error: Mapping[str, Any]) -> CallToolResult:
     """Return the result of a call that could not be done."""
-    return answer({"error": error.to_json()}, error=True)
+    return answer({"error": error}, error=True)
 
 
 def fitting(document: Mapping[str, Any]) -> dict[str, Any]:

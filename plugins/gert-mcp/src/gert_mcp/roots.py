@@ -54,11 +54,10 @@ class Roots:
         except (OSError, ValueError, RuntimeError):  # a loop of links, a name that no file can have
             found = None
         if found is None:
-            names = ", ".join(str(host.root) for host in self.hosts)
             raise UsageError(
                 f"{path!a} does not lie below a directory that is served",
                 kind=ErrorKind.PATH_OUTSIDE,
-                hint=f"give a path below {names}",
+                hint="give a path from such a directory; gert_list_runbooks has those of runbooks",
             )
         raise UsageError(f"{path} does not exist", hint="gert_list_runbooks lists the runbooks")
 

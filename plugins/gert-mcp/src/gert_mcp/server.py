@@ -22,6 +22,7 @@ from gert_mcp.callers import caller_of
 from gert_mcp.replies import refusal
 from gert_mcp.running import call_of
 from gert_mcp.tools import VERBS, no_tool, verb_of
+from gert_mcp.wording import for_agents
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -120,7 +121,7 @@ class AgentServer(Server[Any]):
         try:
             found = await self._tools()
         except GertError as error:
-            raise _failed(error) from None
+            raise self._failed(error) from None
         if self._listed is None:
             self._remember(found)
         return types.ListToolsResult(tools=found)
@@ -140,9 +141,9 @@ class AgentServer(Server[Any]):
         except InputRequiredError as needed:
             return needed.result
         except GertError as error:
-            return refusal(error)
+            return refusal(self._told(error))
         except (OSError, RecursionError) as error:
-            return refusal(GertError(f"{type(error).__name__}: {error}"))
+            return refusal(self._told(GertError(f"{type(error).__name__}: {error}")))
 
     async def _runbook(self, call: AgentCall) -> types.CallToolResult:
         book = await self._served.runs.work(self._served.books.by_tool, call.params.name)
@@ -177,12 +178,15 @@ class AgentServer(Server[Any]):
         try:
             return await self._served.runs.work(resources.read, self._served, caller, params.uri)  # type: ignore[no-any-return]
         except GertError as error:
-            raise _failed(error) from None
+            raise self._failed(error) from None
 
+    def _told(self, error: GertError) -> dict[str, Any]:
+        return dict(for_agents(error.to_json(), [host.root for host in self._served.roots]))
 
-def _failed(error: GertError) -> MCPError:
-    """Return the error answer of a request that is not the call of a tool, which has no result to say it in."""
-    return MCPError(types.INVALID_PARAMS, error.message, {"error": error.to_json()})
+    def _failed(self, error: GertError) -> MCPError:
+        """Return the error answer of a request that is not the call of a tool, which has no result to say it in."""
+        told = self._told(error)
+        return MCPError(types.INVALID_PARAMS, str(told["message"]), {"error": told})
 
 
 __all__ = ["INSTRUCTIONS", "LOOK", "AgentServer"]

@@ -146,7 +146,7 @@ _DECIDING: Final = {
     "approve": "gert approve TICKET",
     "reject": "gert reject TICKET",
     "answer": "gert answer RUN STEP",
-    "reconcile": "gert resume --run RUN --reconcile STEP=done|redo|failed",
+    "reconcile": "gert resume",
     "unblock": "gert runs unblock RUN",
 }
 """What only people do, and how."""
