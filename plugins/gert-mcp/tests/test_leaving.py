@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -113,16 +114,20 @@ def test_a_client_that_closes_what_it_reads_ends_the_server(project):
         assert raw.process.stderr.read() == b""
 
 
-def test_a_client_that_reads_late_still_gets_every_answer(project):
+@pytest.mark.parametrize("blocks", [True, False], ids=["blocking", "not-blocking"])
+def test_a_client_that_reads_late_still_gets_every_answer(project, blocks):
     """It writes all it has to say and closes that, as a pipe of a shell does; its answers are more than a pipe holds."""
     begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     said = [{"id": 0, "method": "initialize", "params": begin}, {"method": "notifications/initialized"}]
     said += [{"id": 5, "method": "nothing", "params": {}}] + [{"no": "message"}] * 2000
     text = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in said)
-    reader = "import sys, time; time.sleep(2); print(sum(1 for _ in sys.stdin))"
-    server = subprocess.Popen(project.words(), env=project.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    slow = subprocess.Popen([sys.executable, "-c", reader], stdin=server.stdout, stdout=subprocess.PIPE, text=True)
-    server.stdout.close()
+    reader = "import sys, time; sys.stdin.readline(); time.sleep(2); print(1 + sum(1 for _ in sys.stdin))"
+    reads, writes = os.pipe()
+    os.set_blocking(writes, blocks)
+    server = subprocess.Popen(project.words(), env=project.environ, stdin=subprocess.PIPE, stdout=writes)
+    slow = subprocess.Popen([sys.executable, "-c", reader], stdin=reads, stdout=subprocess.PIPE, text=True)
+    os.close(reads)
+    os.close(writes)
     server.stdin.write(text.encode())
     server.stdin.close()
     assert slow.communicate(timeout=60)[0].strip() == str(2002)

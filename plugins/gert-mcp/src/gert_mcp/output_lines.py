@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import math
 import os
+import select
 import threading
 from contextlib import suppress
 from queue import SimpleQueue
@@ -75,11 +76,19 @@ class MessageOutput:
             data, tell = self._lines.get()
             try:
                 while data:
-                    data = data[os.write(self._descriptor, data) :]
+                    data = data[self._some(data) :]
             except OSError:
                 tell(False)
                 return
             tell(True)
+
+    def _some(self, data: bytes) -> int:
+        """Write as much as there is room for, and return how much; wait for room."""
+        try:
+            return os.write(self._descriptor, data)
+        except BlockingIOError:  # who started this process has made it so
+            select.select([], [self._descriptor], [])
+            return 0
 
 
 def taken_stdout() -> int:
