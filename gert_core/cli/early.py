@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gert_core.plugin.ctrl_c import expect_ours, raise_interrupt
+from gert_core.plugin.ctrl_c import Early, expect_ours, is_early, raise_interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _DOCUMENT = (
 )
 
 
-class _Leave:
+class _Leave(Early):
     """A handler of SIGINT that prints and ends the process."""
 
     def __init__(self, *, as_json: bool) -> None:
@@ -54,9 +54,4 @@ def raise_on_interrupt() -> None:
         signal.signal(signal.SIGINT, raise_interrupt)
 
 
-def is_early(handler: object) -> bool:
-    """Return whether this is the handler that ``leave_on_interrupt`` installed."""
-    return isinstance(handler, _Leave)
-
-
-__all__ = ["INTERRUPTED", "is_early", "leave_on_interrupt", "raise_on_interrupt"]
+__all__ = ["INTERRUPTED", "leave_on_interrupt", "raise_on_interrupt"]

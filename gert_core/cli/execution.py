@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import ErrorKind, GertError, RunError, RunStatus, UsageError
 from gert_core.cli.aside import only_results
 from gert_core.cli.errors import report
-from gert_core.cli.interrupt import interrupts
 from gert_core.cli.lean import restore
 from gert_core.cli.log import mask_log
 from gert_core.cli.render.result import PLANS, show, show_next
 from gert_core.cli.render.terminal import err, escape, flush, out, silence
 from gert_core.cli.showing import watcher
 from gert_core.engine.cancel import Stop
+from gert_core.hosting.interrupt import interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -79,6 +79,7 @@ class Host(Catalogue, Deciding, Documents, Looking):
         self._lock = threading.Lock()
         self._runs: dict[HostedRun, None] = {}
         self._closed = False
+        self._suspended: set[HostedRun] = set()
 
     def start(
         self,
@@ -210,20 +211,30 @@ class Host(Catalogue, Deciding, Documents, Looking):
         cancel_run(found, store=self._site.store, by=by or self.actor, reason=reason, environ=self._site.environ)
         return self.run(found)
 
+    def end(self, reason: str = _CLOSED, *, leaves: float = 0.0) -> None:
+        """Begin to end what runs here, as ``close`` does, without waiting; nothing more is started."""
+        with self._lock:
+            self._closed = True
+        for hosted in self._hosted():
+            if hosted.waits:
+                self._suspended.add(hosted)
+                hosted.suspend()
+            elif hosted not in self._suspended:
+                hosted.cancel(reason, leaves=leaves)
+
+    def abandon(self) -> None:
+        """End every run that does not end: kill its programs, and write its end although a step has not stopped."""
+        for hosted in self._hosted():
+            hosted.abandon()
+
     def close(self, *, timeout: float = GRACE, leaves: float = 0.0) -> None:
         """End what runs here: suspend runs that only wait for people, cancel the others, and wait for them.
 
         With ``leaves`` the steps that are executed now may take that many seconds to finish first.
         """
-        with self._lock:
-            self._closed = True
         until = time.monotonic() + timeout + leaves
+        self.end(leaves=leaves)
         open_ = self._hosted()
-        for hosted in open_:
-            if hosted.waits:
-                hosted.suspend()
-            else:
-                hosted.cancel(_CLOSED, leaves=leaves)
         for hosted in open_:
             if hosted.leave.thrown and not hosted.stop.thrown and hosted.wait(_AWAY) is None:
                 hosted.cancel(_CLOSED)

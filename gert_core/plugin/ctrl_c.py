@@ -19,6 +19,12 @@ class EndOfWork(KeyboardInterrupt):
     """An interrupt that gert raises itself: it ends the code of a plugin as Ctrl-C does."""
 
 
+class Early:
+    """A handler of SIGINT for a command that cannot be unwound yet."""
+
+    __slots__ = ()
+
+
 class _State:
     """What is known of SIGINT in this process."""
 
@@ -40,6 +46,11 @@ def expect_ours() -> None:
 def is_ours() -> bool:
     """Return whether this process is a command of gert, and ends with it."""
     return _state.ours
+
+
+def is_early(handler: object) -> bool:
+    """Return whether a handler of SIGINT is for a command that cannot be unwound yet."""
+    return isinstance(handler, Early)
 
 
 def raise_interrupt(number: int, frame: object) -> NoReturn:
@@ -66,4 +77,4 @@ def _is_real(error: KeyboardInterrupt) -> bool:
     return not _state.ours or _state.came or signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-__all__ = ["EndOfWork", "expect_ours", "is_ours", "pass_on", "raise_interrupt"]
+__all__ = ["Early", "EndOfWork", "expect_ours", "is_early", "is_ours", "pass_on", "raise_interrupt"]

@@ -233,7 +233,8 @@ def test_a_person_who_does_not_answer_in_time_is_a_timeout(shell):
 
 SOON = """
 import sys
-from gert_core.cli import interrupt, main
+from gert_core.cli import main
+from gert_core.hosting import interrupt
 from gert_core.trace import observers
 interrupt.GRACE, interrupt._LAST, observers._CLOSE_TIMEOUT = 1.0, 0.2, 0.1
 sys.exit(main())

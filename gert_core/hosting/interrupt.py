@@ -1,4 +1,4 @@
-"""Handle SIGINT, SIGTERM and SIGHUP during a run: cancel it, and end the process if something does not stop."""
+"""Handle SIGINT, SIGTERM and SIGHUP during runs: cancel them, and end the process if something does not stop."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ import select
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from gert_core.cli.early import is_early
-from gert_core.plugin.ctrl_c import is_ours, raise_interrupt
+from gert_core.plugin.ctrl_c import is_early, is_ours, raise_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gert_core.engine.cancel import Stop
-    from gert_core.engine.run import Run
 
 GRACE: Final = 12.0
 """Seconds after cancel: children get 5 to end by themselves before they are killed."""
 _LAST: Final = 2.0
 """Seconds for the last words about a run that did not stop."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Abandoned(Protocol):
+    """A run, or all runs of a host."""
+
+    def abandon(self) -> None:
+        """Write the end although a step has not stopped."""
 
 
 class Interrupt:
@@ -38,7 +43,7 @@ class Interrupt:
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self.signal: int | None = None
-        self.run: Run | None = None
+        self.run: Abandoned | None = None
         self.last: Callable[[], None] | None = None
         """What is done at the end of a run that does not stop: nothing waits longer than a moment for it."""
         self._ending = False
@@ -149,4 +154,4 @@ def interrupts(stop: Stop) -> Iterator[Interrupt]:
             state.close()
 
 
-__all__ = ["Interrupt", "interrupts"]
+__all__ = ["GRACE", "Abandoned", "Interrupt", "interrupts"]
