@@ -11,6 +11,7 @@ from textual.app import App
 
 from gert_core.api import GertError
 from gert_core.hosting import Giving
+from gert_tui.driver import TerminalDriver
 from gert_tui.endings import error_lines
 from gert_tui.session import RunSession
 from gert_tui.terminal import end_if_gone
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rich.console import RenderableType
     from textual.binding import BindingType
 
     from gert_core.hosting import Host
@@ -39,7 +41,7 @@ class GertApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, host: Host, wanted: TuiOptions, *, look: Look) -> None:
-        super().__init__(ansi_color=True)  # the colours of the terminal, and with NO_COLOR really none
+        super().__init__(TerminalDriver, ansi_color=True)  # the colours of the terminal, and with NO_COLOR really none
         self.host = host
         self.wanted = wanted
         self.look = look
@@ -49,11 +51,17 @@ class GertApp(App[None]):
         """The runs that were started here, by their ids."""
         self.broken: BaseException | None = None
         """The unexpected error that ended the screen."""
+        self.unwritten = False
+        """Whether nothing more can be drawn."""
+        self._left = False
 
     def on_mount(self) -> None:
         """Show the first screen: the list of runs, and over it what the command line asks for."""
         from gert_tui.screens.runs import RunsScreen
 
+        if self._left:
+            self.exit()
+            return
         self.theme = "ansi-dark"
         self.animation_level = "none"
         self.set_class(self.look.ascii, "-ascii")
@@ -127,8 +135,7 @@ class GertApp(App[None]):
             try:
                 work()
             except Exception as error:  # a thread that dies would draw a traceback over the screen
-                told = f": {error}" if str(error) else ""
-                self.call_later(self.say, f"internal error: {type(error).__name__}{told}")
+                self.call_later(self.say_fault, error)
 
         threading.Thread(target=guarded, name="gert-tui", daemon=True).start()
 
@@ -140,16 +147,36 @@ class GertApp(App[None]):
         """Show a sentence for some seconds."""
         self.notify(self.look.spell(text), markup=False, timeout=4)
 
+    def say_fault(self, error: BaseException) -> None:
+        """Show an unexpected error with which the screen can go on."""
+        told = f": {error}" if str(error) else ""
+        self.say(f"internal error: {type(error).__name__}{told}")
+
     def show_error(self, title: str, error: GertError) -> None:
         """Show an error as the command line says it."""
         from gert_tui.screens.page import Page
 
         self.push_screen(Page(title, error_lines(error)))
 
-    def _fatal_error(self) -> None:
-        """End without the traceback and the values of variables that Textual would draw; the command line says it."""
-        self.broken = sys.exc_info()[1]
+    # -- ends ----------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Close the screen, from any thread, also before it is open."""
+        self._left = True
+        self.call_later(self.exit)
+
+    def broke(self, error: BaseException | None) -> None:
+        """End with an unexpected error, which the command line says."""
+        self.broken = self.broken or error or RuntimeError("the screen cannot go on")
         self._close_messages_no_wait()
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """End without what Textual would draw: tracebacks with the values of variables."""
+        del renderables
+        self.broke(sys.exc_info()[1])
+
+    def _fatal_error(self) -> None:
+        self.broke(sys.exc_info()[1])
 
     def toggle_mode(self) -> None:
         """Let the next runs be dry-runs, or real again."""
