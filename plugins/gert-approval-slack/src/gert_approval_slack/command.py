@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -49,22 +48,22 @@ def main(args: Sequence[str], host: CommandHost) -> int:
 
 def _listen(root: str, store: str | None, plugins: Sequence[str], host: CommandHost) -> int:
     from gert_approval_slack.listening import listen
-    from gert_core.hosting import Host
+    from gert_core.hosting import Host, Stop
+    from gert_core.hosting.interrupt import interrupts
     from gert_core.kit.server_secrets import hide_memory
     from gert_core.kit.unread import unwaited_stderr
 
     hide_memory()
-    stop = threading.Event()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
+    stop = Stop()
     allow, block = plugin_choice(plugins)
-    try:
-        # What is not read is dropped: waiting for its reader, it would neither take answers nor end.
-        with unwaited_stderr(), Host(root, environ=host.environ, store=store, allow=allow, block=block) as opened:
-            listen(opened, stop, lambda: sys.stderr.write("Listening to Slack; stop with Ctrl-C\n"))
-    finally:
-        for number, handler in zip(signals, before, strict=True):
-            signal.signal(number, handler)
+    # What is not read is dropped: waiting for its reader, it would neither take answers nor end.
+    with (
+        closing(stop),
+        interrupts(stop),
+        unwaited_stderr(),
+        Host(root, environ=host.environ, store=store, allow=allow, block=block) as opened,
+    ):
+        listen(opened, stop, lambda text: sys.stderr.write(f"{text}\n"))
     return 0
 
 

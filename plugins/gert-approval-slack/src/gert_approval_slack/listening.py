@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any, Final
 
-from slack_sdk.errors import SlackApiError, SlackClientError
-from slack_sdk.socket_mode.builtin import SocketModeClient
 from slack_sdk.socket_mode.response import SocketModeResponse
 
-from gert_approval_slack.calls import problem_of, quiet_logger, web_client
 from gert_approval_slack.clicks import NoClickError, click_of
+from gert_approval_slack.connecting import SlackConnection
 from gert_approval_slack.deciding import decide
 from gert_approval_slack.settings import read_settings
-from gert_core.api import GertError, UsageError
+from gert_core.api import GertError
 from gert_core.kit.log import warning
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable
 
     from slack_sdk.socket_mode.client import BaseSocketModeClient
 
     from gert_approval_slack.settings import SlackSettings
     from gert_core.api import Services
-    from gert_core.hosting import Host
+    from gert_core.hosting import Host, Stop
 
+_MOMENT: Final = 0.2
 _LOOK: Final = 2.0
 """Seconds between two looks for messages to rewrite."""
 
@@ -33,32 +32,25 @@ _LOOK: Final = 2.0
 class SlackListener:
     """A connection to Slack, and what is done with what comes over it."""
 
-    def __init__(self, host: Host, services: Services, settings: SlackSettings) -> None:
+    def __init__(self, host: Host, services: Services, settings: SlackSettings, say: Callable[[str], object]) -> None:
         self._host = host
         self._services = services
         self._settings = settings
-        self._client = SocketModeClient(
-            app_token=settings.app_token(services.environ),
-            web_client=web_client(settings.token(services.environ), settings.api_url),
-            logger=quiet_logger(),
-        )
-        self._client.proxy = self._client.web_client.proxy
-        self._client.message_listeners.append(self._take)
+        self._connection = SlackConnection(services, settings, self._take, say)
 
-    def receive(self, stop: threading.Event, connected: Callable[[], object]) -> None:
+    def receive(self, stop: Stop) -> None:
         """Connect, and rewrite messages until ``stop``; raise ``UsageError`` when Slack refuses the connection."""
+        self._connection.start(stop)
+        looked = time.monotonic()
         try:
-            self._client.connect()
-        except (SlackApiError, SlackClientError, OSError) as error:
-            self._client.close()
-            hint = "check the app-level token (scope connections:write), and that Socket Mode is on for the app"
-            raise UsageError(f"cannot listen to Slack: {problem_of(error)}", hint=hint) from None
-        try:
-            connected()
-            while not stop.wait(_LOOK):
-                self._look()
+            while not stop.wait(_MOMENT):
+                if self._connection.refused is not None:
+                    raise self._connection.refused
+                if time.monotonic() - looked >= _LOOK:
+                    self._look()
+                    looked = time.monotonic()
         finally:
-            self._client.close()
+            self._connection.close()
 
     def _look(self) -> None:
         try:
@@ -88,11 +80,11 @@ class SlackListener:
             after()
 
 
-def listen(host: Host, stop: threading.Event, connected: Callable[[], object] = lambda: None) -> None:
-    """Take answers from Slack until ``stop``; call ``connected`` once they can come."""
+def listen(host: Host, stop: Stop, say: Callable[[str], object]) -> None:
+    """Take answers from Slack until ``stop``; ``say`` is called with sentences about the connection."""
     services = host.provider_services("slack")
     settings = read_settings(services.config)
-    SlackListener(host, services, settings).receive(stop, connected)
+    SlackListener(host, services, settings, say).receive(stop)
 
 
 __all__ = ["SlackListener", "listen"]
