@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,7 +37,7 @@ Block = dict[str, Any]
 
 def escaped(text: str) -> str:
     """Return a text in which Slack sees no link, channel, person or entity."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return html.escape(text, quote=False)  # the three characters that Slack asks to escape
 
 
 def open_message(
