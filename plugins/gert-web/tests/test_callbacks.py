@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import socket
+import time
 
 import pytest
 from shell import wait_for
-from webs import WebLab, in_pieces, policy
+from webs import WebLab, free_port, in_pieces, policy
 
 PAGER = """
 from pathlib import Path
@@ -134,3 +136,23 @@ def test_an_answer_decides_the_run_is_resumed_and_messages_are_rewritten(paged):
     assert call(server, f"/callbacks/pager/{ticket}", b"yes", [("X-User", "alice@corp")])[:2] == (200, b"noted")
     wait_for(lambda: lab.json("runs", "list")["runs"][0]["status"] == "completed")
     wait_for(lambda: "approved" in lab.path("board").read_text())
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["callbacks", "pages"])
+def test_half_a_request_does_not_disturb_the_end(paged, apart):
+    lab, _ = paged
+    port = free_port()
+    with lab.web("--callbacks-bind", f"127.0.0.1:{port}") as server:
+        base = server.base
+        browser = server.browser()
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
+        own = int(base.rpartition(":")[2])
+        path, to = ("/callbacks/pager", port) if apart else ("/tickets/x/decide", own)
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{own}\r\nOrigin: {base}\r\nCookie: {cookies}\r\n"
+        with socket.create_connection(("127.0.0.1", to), timeout=20) as sent:
+            sent.sendall(f"{head}Content-Length: 1000\r\n\r\nabc".encode())
+            time.sleep(0.5)
+            server.process.terminate()
+            assert server.process.wait(14) in (0, 143, -15)
+            assert sent.recv(65536).startswith(b"HTTP/1.1 503 ")
+        assert "Traceback" not in "".join(server.lines)

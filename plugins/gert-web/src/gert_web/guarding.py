@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_web.problems import PageError
@@ -48,8 +49,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def guarded(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 kept = [pair for pair in message.get("headers", ()) if pair[0].lower() != b"cache-control"]
                 message["headers"] = [*kept, *HEADERS]
             await send(message)
@@ -58,7 +63,11 @@ class Guard:
         if refused is not None:
             await _answer(guarded, *refused)
             return
-        await self._app(scope, _limited(receive), guarded)
+        try:
+            await self._app(scope, _limited(receive), guarded)
+        except asyncio.CancelledError:  # the server ends, and the rest of this request has not come
+            if not begun:
+                await _answer(guarded, 503, "this server is being ended")
 
     def _refused(self, scope: Message) -> tuple[int, str] | None:
         here = scope["path"] == HEALTH or scope["path"].startswith(f"{CALLBACKS}/")
