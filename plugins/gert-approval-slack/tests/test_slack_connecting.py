@@ -196,6 +196,7 @@ def test_a_connection_that_is_lost_is_said_and_that_there_is_one_again(project, 
         slack.socket = socket
         with Listening(project) as listening:
             listening.until("Listening to Slack")
+            assert socket.connected.wait(10)
             slack.socket = Place("ws://127.0.0.1:1/x")
             socket.connections[-1].close()
             listening.until("the connection to Slack was lost")
@@ -236,6 +237,7 @@ def test_what_slack_refuses_later_is_said_and_asked_for_again(project, slack):
         slack.socket = socket
         with Listening(project) as listening:
             listening.until("Listening to Slack")
+            assert socket.connected.wait(10)
             slack.mischief["apps.connections.open"] = [refusal("invalid_auth")] * 2
             socket.connected.clear()
             socket.connections[-1].close()
@@ -243,3 +245,24 @@ def test_what_slack_refuses_later_is_said_and_asked_for_again(project, slack):
             listening.until("Listening to Slack again")
             wait_for(socket.connected.is_set, 10)
             assert listening.ends() == 0
+
+
+def test_a_refusal_does_not_tell_where_files_are(project, slack):
+    with SlackSocket() as socket:
+        slack.socket = socket
+        run = project.execute()
+        payload = click(slack.message())
+        action = payload["actions"][0]
+        with Listening(project) as listening:
+            listening.until("Listening to Slack")
+            assert socket.connected.wait(10)
+            other = {**action, "value": f"{run['run_id']}|t-00000000000000000000"}
+            socket.send({**payload, "actions": [other]}, "e-1")
+            assert "there is no ticket" in slack.until("chat.postEphemeral", 1)[0]["text"]
+            listening.until(str(project.root))
+            project.write("house.yaml", "{")
+            socket.send(payload, "e-2")
+            assert "house.yaml" in slack.until("chat.postEphemeral", 2)[1]["text"]
+            assert listening.ends() == 0
+    told = [one["text"] for one in slack.of("chat.postEphemeral")]
+    assert not [text for text in told if str(project.root) in text or " /" in text], told

@@ -70,7 +70,9 @@ class SlackConnection:
                 client = self._open(stop)
             except NotSentError as error:
                 if error.final and not self._was:
-                    self.refused = UsageError(f"cannot listen to Slack: {error}", hint=error.hint if error.code == "" else _HINT)
+                    self.refused = UsageError(
+                        f"cannot listen to Slack: {error}", hint=error.hint if error.code == "" else _HINT
+                    )
                     return
                 wait = max(min(2.0**tries, _LONGEST), error.wait or 0.0)
                 tries += 1

@@ -11,6 +11,7 @@ from gert_approval_slack.rewriting import shown
 from gert_approval_slack.session import ticket_link
 from gert_core.api import GertError, UsageError
 from gert_core.kit.escaping import escape
+from gert_core.kit.local_paths import without_directories
 from gert_core.kit.log import warning
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ def _rewrite(click: Click, services: Services, settings: SlackSettings) -> None:
 
 
 def _refuse(click: Click, error: GertError, services: Services, settings: SlackSettings) -> None:
-    """Tell only the person who clicked why it does not count."""
-    said = f"{escape(error.message)}." if not error.hint else f"{escape(error.message)}; {escape(error.hint)}."
+    """Tell only the person who clicked why it does not count, and not where files of this machine are."""
+    warning("approvals", "an answer to ticket %s does not count: %s", click.ticket_id, escape(error.message))
+    said = "; ".join(escape(without_directories(part)) for part in (error.message, error.hint) if part) + "."
     sentence = f"Your answer does not count: {escaped(said)}"
     _tell("chat.postEphemeral", {"user": click.user, "text": sentence}, click, services, settings)
 

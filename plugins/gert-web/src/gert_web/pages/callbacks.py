@@ -11,6 +11,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import PlainTextResponse, Response
 
 from gert_core.api import CallbackRequest, GertError
+from gert_core.kit.local_paths import without_directories
 from gert_web.problems import STATUSES
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def callbacks(site: WebSite) -> Callable[[Request], Awaitable[Response]]:
             reply = await to_thread.run_sync(site.host.callback, provider, given, limiter=limiter)
         except GertError as error:
             log.error("%s", error.message)
-            return PlainTextResponse(f"{error.message}\n", status_code=STATUSES.get(str(error.kind), 400))
+            return PlainTextResponse(
+                f"{without_directories(error.message)}\n", status_code=STATUSES.get(str(error.kind), 400)
+            )
         after = None if reply.after is None else BackgroundTask(_afterwards, reply.after)
         return Response(reply.body, status_code=reply.status, media_type=reply.content_type, background=after)
 
