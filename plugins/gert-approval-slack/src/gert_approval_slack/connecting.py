@@ -1,7 +1,7 @@
 """Keep a connection to Slack open (Socket Mode): open it, say when there is none, and try again after a while.
 
 The SDK opens connections in the thread of its caller, waits for a peer that sends a byte now and then for ever, and
-tells nobody when it cannot connect. So each try has a thread and a client of its own, which is left alone when its
+says nothing when it cannot connect. So each try has a thread and a client of its own, which is left alone when its
 time is over.
 """
 
