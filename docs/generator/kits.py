@@ -100,6 +100,7 @@ KIT_MODULES: Final = (
     "links",
     "files",
     "linkless",
+    "local_paths",
     "user_files",
     "sharing",
     "owners",
