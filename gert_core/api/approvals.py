@@ -93,6 +93,8 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
     """The operating system's number of the user who wrote the answer, where the provider knows it."""
     written: str | None = None
     """When the answer was written or last changed, where the provider knows it otherwise than from the answer."""
+    line: str | None = None
+    """The line that a person typed, where the answer was read from one: searched for secrets, never recorded."""
 
     def to_json(self) -> dict[str, object]:
         """Return every field that is set."""

@@ -71,8 +71,8 @@ class Approvals(Struct, frozen=True, kw_only=True):
     people: People = NO_PEOPLE
     sign: Sign | None = None
     """Signs with the key of the trace; in a signed run only answers sealed with it count from the trace."""
-    has_secret: Callable[[str], bool] = lambda _: False
-    """Whether a text has a secret of the run in it."""
+    secrets_in: Callable[[str], int] = lambda _: 0
+    """The number of secrets of the run in a text."""
 
     def is_sealed(self, data: Mapping[str, object], request: ApprovalRequest) -> bool:
         """Return whether recorded data may be believed as far as the run's key tells."""

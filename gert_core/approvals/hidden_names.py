@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, ApprovalResponse
     from gert_core.approvals.checks import Approvals
 
-_COLONS: Final = (":", ": ", " :", " : ")
 _REASON: Final = "(hidden: there is a secret of the run in it)"
 
 
@@ -21,18 +20,20 @@ def without_secrets(response: ApprovalResponse, request: ApprovalRequest, known:
     """Return an answer without the name of its approver where that has a secret in it; then it is not an id.
 
     A line of a person may have anything in that place. What the run or a policy has as an id stays: there it is written
-    anyhow, whatever secret is equal to it by chance. A secret with a colon in it may have been taken apart into name
-    and reason.
+    anyhow, whatever secret is equal to it by chance. A secret that was typed as the line, or with a colon in it, was
+    taken apart, so that only the line shows it.
     """
-    who, reason = response.approver_id, response.reason
+    who, reason, line = response.approver_id, response.reason, response.line
     if not isinstance(who, str):
         return response
-    whole = known.has_secret(who)
-    parted = isinstance(reason, str) and any(known.has_secret(f"{who}{colon}{reason}") for colon in _COLONS)
-    if not (whole or parted):
+    if line is not None:
+        response = replace(response, line=None)
+    named, told = known.secrets_in(who), known.secrets_in(reason) if isinstance(reason, str) else 0
+    parted = isinstance(line, str) and known.secrets_in(line) > named + told
+    if not (named or parted):
         return response
-    shown = who if _is_declared(who, request, known) else HIDDEN
-    return replace(response, approver_id=shown, reason=_REASON if parted and not whole else reason)
+    shown = who if not parted and _is_declared(who, request, known) else HIDDEN
+    return replace(response, approver_id=shown, reason=_REASON if parted and reason else reason)
 
 
 def _is_declared(who: str, request: ApprovalRequest, known: Approvals) -> bool:

@@ -78,6 +78,8 @@ def plugin_floor() -> PluginFloor:
     _refuse_others()
     if not _exists(file) or not _trusted(file):
         return PluginFloor()
+    if not file.is_file():
+        raise _broken(file, "is not a regular file")
     from gert_core.documents.project import PluginFloorModel
     from gert_core.documents.standalone import load_strictly
 

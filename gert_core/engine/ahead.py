@@ -67,12 +67,20 @@ class LookAhead:
             policies=self._policies,
             secrets=secrets,
             documents=self._documents,
-            actors=frozenset((actor, os_user())) - {""},
+            actors=frozenset(self._started_by(actor)) - {""},
             provider=self._allowed,
             plugins=plugins,
             remaining=self._remaining,
             warn_of_denials=not denied and self._may_deny,
         )
+
+    def _started_by(self, actor: str) -> tuple[str, ...]:
+        """Return the ids of who started the run; of one that is resumed, as its approvals are checked."""
+        if self._request.resume is None:
+            return actor, os_user()
+        recorded = self._request.resume.run
+        facts = recorded.state.facts
+        return str(facts.get("actor") or actor), str(facts.get("os_user") or ""), recorded.stored.owner
 
     def _allowed(self) -> ApprovalProvider | None:
         """Return the provider; refuse one whose answers a policy does not count."""

@@ -6,15 +6,21 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from gert_core.kit.files import UnreadableError, open_file
+from gert_core.kit.files import MIB, UnreadableError, open_file, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _SYSTEM: Final = (Path("/proc"), Path("/sys"), Path("/dev"), Path("/etc/gert"))
 """Not files of a user: what is in them may be gert's own environment, with its keys."""
 _KERNEL: Final = ("/proc", "/sys")
-"""Where file systems of the kernel are mounted; they may be mounted elsewhere as well."""
+"""Where file systems of the kernel are mounted; they may be mounted elsewhere as well, and more than once."""
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_MOUNTS_LIMIT: Final = 16 * MIB
+_KINDS: Final = frozenset(
+    {b"proc", b"sysfs", b"cgroup", b"cgroup2", b"debugfs", b"tracefs", b"securityfs", b"configfs", b"bpf"}
+)
+"""File systems of the kernel, by the names that the list of mounts has."""
 
 
 def open_user_file(
@@ -76,7 +82,20 @@ def _kernel_devices() -> set[int]:
             found.add(os.stat(place).st_dev)  # noqa: PTH116 - a text is enough
         except OSError:
             continue
-    return found - {os.stat("/").st_dev}  # noqa: PTH116
+    return (found | set(_mounted())) - {os.stat("/").st_dev}  # noqa: PTH116
+
+
+def _mounted() -> Iterator[int]:
+    """Yield the devices of all file systems of the kernel: each mount of one may have a device of its own."""
+    try:
+        mounts = read_file(_MOUNTS, limit=_MOUNTS_LIMIT) or b""
+    except UnreadableError:  # not Linux
+        return
+    for line in mounts.splitlines():
+        facts, _, kind = line.partition(b" - ")
+        if kind.partition(b" ")[0] in _KINDS:
+            major, _, minor = facts.split()[2].partition(b":")
+            yield os.makedev(int(major), int(minor))
 
 
 __all__ = ["open_user_file", "read_user_file"]

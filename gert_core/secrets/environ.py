@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -39,7 +40,15 @@ def own_secrets(environ: Mapping[str, str], store: Iterable[str] = ()) -> dict[s
 
     ``store`` are the variables that the driver of that store reads.
     """
-    found = own_keys(environ) | {name: environ[name] for name in store if environ.get(name)}
+    keys = own_keys(environ)
+    found = keys | {name: environ[name] for name in store if environ.get(name)}
+    if keys:
+        from gert_core.keys import UnusableKeyError, parse_key
+
+        for name, value in keys.items():
+            with suppress(UnusableKeyError):  # the variable has something else, which is masked as it is
+                # The key itself, however it is written: the masker knows its forms, base64 and hexadecimal among them.
+                found[f"{name}.bytes"] = parse_key(value, name=name).data.decode("utf-8", "surrogateescape")
     if address := environ.get(_STORE):
         from gert_core.kit.store_urls import passwords_of
 

@@ -233,3 +233,18 @@ def test_validation_of_a_runbook_knows_the_groups_of_its_project(shell):
         ),
         (7, "the step is never executed: 2 people must approve it, and only 'alice' can"),
     ]
+
+
+def test_who_only_resumes_a_run_may_approve_it(shell):
+    """Who started it is what counts: an approval that they alone could give cannot be given, whoever goes on."""
+    shell.book(f"- {{ id: m, type: manual, instructions: x }}\n- {DROP}", tools="look, drop")
+    flags = policy(shell, {"approvers": ["zed"], "exclude_actor": True})
+    waits = ("exec", "book.yaml", *flags, "--no-preflight", "--questions", "suspend", "--as")
+    for starts, goes_on, code in (("olga", "zed", 0), ("zed", "olga", 2)):
+        run = shell.json(*waits, starts)["run_id"]
+        assert shell.gert("answer", run, "m", "confirm=yes", "--as", "ann").returncode == 0
+        said = shell.json("resume", "--run", run, "--as", goes_on, code=code)
+        if code:
+            assert said["error"]["diagnostics"][0]["rule"] == "approval_impossible"
+        else:
+            assert said["status"] == "approval_pending"

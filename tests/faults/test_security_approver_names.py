@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from gertproc import Gert
 
@@ -71,7 +73,7 @@ def test_a_rejection_counts_without_the_name(gert):
     assert SECRET not in said.all + everything(gert)
 
 
-@pytest.mark.parametrize("colon", [":", ": ", " : ", " :"])
+@pytest.mark.parametrize("colon", [":", ": ", " : ", " :", ":  ", ":\t", ":\u00a0", "  :  "])
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_a_secret_with_a_colon_in_it_is_not_taken_apart(gert, colon, answer):
     secret = PARTED.replace(":", colon)
@@ -80,6 +82,16 @@ def test_a_secret_with_a_colon_in_it_is_not_taken_apart(gert, colon, answer):
     assert said.code == (0 if answer == "y" else 1), said.all
     for part in ("correct", "horse"):
         assert part not in said.all + everything(gert)
+
+
+@pytest.mark.parametrize("secret", ["battery9x:", "y longsecret", "y:secretpart", "no thanks-4711", "bob: battery9x"])
+@pytest.mark.parametrize("lead", ["", "y ", "n "])
+def test_a_secret_that_is_typed_as_the_line_is_not_taken_apart(gert, secret, lead):
+    (gert.root / "given.json").write_text(json.dumps({"pw": secret}))
+    said = gert("exec", "book.yaml", "--input", "given.json", answers=f"{lead}{secret}\ny carl\n")
+    shown = said.all + everything(gert)
+    assert not [part for part in ("battery9x", "longsecret", "secretpart", "thanks-4711") if part in shown], shown
+    assert [who for who, _ in answers(gert)] in (["(name hidden)", "carl"], ["(name hidden)"], ["carl"])
 
 
 def test_who_is_declared_approves_under_a_name_that_is_a_secret_by_chance(gert):

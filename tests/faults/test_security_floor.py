@@ -385,3 +385,17 @@ def test_without_a_floor_one_name_is_looked_up(monkeypatch, tmp_path):
 def test_the_floor_of_this_machine_is_where_no_user_writes():
     assert str(floor.ROOT) == "/etc/gert"
     assert frozenset({0}) == floor.OWNERS
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory"])
+def test_a_list_of_plugins_that_is_no_file_stops_every_run(machine, kind):
+    machine.plugins("require: []\n")
+    file = machine.etc / "plugins.yaml"
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file, 0o644)
+    else:
+        file.mkdir(mode=0o755)
+    said = machine("exec", "book.yaml")
+    assert (said.returncode, machine.done) == (2, False), said.stderr
+    assert f"the machine floor {file} is not a regular file" in said.stderr

@@ -203,7 +203,7 @@ def checked_against(execution: StepExecution) -> Approvals:
         environ=facts.environ,
         people=people.without_keys() if facts.mode == "replay" else people,
         sign=execution.services.journal.writer.sign,
-        has_secret=lambda text: execution.services.masker.first(text) is not None,
+        secrets_in=execution.services.masker.hits,
     )
 
 

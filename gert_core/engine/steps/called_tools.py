@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TOOLS: Final = "tools"
 """The part of a request that has them, by tool and action; a step that can call none has no such part."""
+_COMMAND: Final = "command"
 _OPEN: Final = "{{"
 _PATH: Final = "PATH"
 _EXCHANGED: Final = "its program was exchanged after that"
@@ -64,7 +65,7 @@ def check_called(execution: StepExecution, tool: ToolNode, action: Action) -> No
     if use is not None and execution.facts.runbook.tools.get(use.tool) is tool:  # its name may be a path
         _check_command(execution, name, now)
         return
-    bound = (execution.approved[0].document.get(TOOLS) or {}).get(name)
+    bound = (execution.approved[0].document.get(TOOLS) or {}).get(execution.services.masker.mask_text(name))
     if bound is None or execution.services.masker.mask(_entry(tool, now)) != bound:
         raise _not_approved(name, _EXCHANGED if bound is not None else "its program could not be known before")
 
@@ -76,8 +77,9 @@ def check_runner(execution: StepExecution, name: str | None) -> None:
 
 
 def _check_command(execution: StepExecution, name: str, now: Mapping[str, str | None]) -> None:
-    command = execution.approved[0].document.get("command") or {}
-    if any(command.get(field) != value for field, value in execution.services.masker.mask(dict(now)).items()):
+    command = execution.approved[0].document.get(_COMMAND) or {}
+    shown = execution.services.masker.mask_event(now, _COMMAND)  # as the request has it
+    if any(command.get(field) != value for field, value in shown.items()):
         raise _not_approved(name, _EXCHANGED)
 
 

@@ -78,12 +78,14 @@ class StdinSession:
                 answer = _parse(line, word)
                 if answer is not None:
                     self._answers[ticket.ticket_id] = given + 1
-                    return self._answer(ticket, answer, method="stdin" if terminal else "piped")
+                    return self._answer(ticket, answer, line=line, method="stdin" if terminal else "piped")
                 console.say(f"Please answer with {grammar}.")
             console.say(f"None of {WRONG_ANSWERS} lines was an answer.")
             return None
 
-    def _answer(self, ticket: ApprovalTicket, answer: tuple[bool, str, str], *, method: str) -> ApprovalResponse:
+    def _answer(
+        self, ticket: ApprovalTicket, answer: tuple[bool, str, str], *, line: str, method: str
+    ) -> ApprovalResponse:
         approved, approver, reason = answer
         return ApprovalResponse(
             ticket_id=ticket.ticket_id,
@@ -92,6 +94,7 @@ class StdinSession:
             method=method,
             timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             reason=reason or None,
+            line=line,
         )
 
     def close(self) -> None:
