@@ -349,7 +349,8 @@ def is_dumpable(gert, *words, **environ):
         text=True,
         check=False,
     )
-    (said,) = re.findall(r"^dumpable (\d)$", done.stdout, re.MULTILINE)
+    # `gert mcp` leaves what is printed to standard errors.
+    (said,) = re.findall(r"^dumpable (\d)$", done.stdout + done.stderr, re.MULTILINE)
     return int(said)
 
 
