@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.documents.foreign_fields import JUMPS, LOOPS, SETTERS, UNDER_META, over, told_elsewhere, word_of_steps
-from gert_core.documents.model_hints import MEANT, WRITTEN_AS
+from gert_core.documents.model_hints import MEANT, WRITTEN_AS, meant
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from gert_core.api import StepType
 
@@ -76,11 +76,13 @@ def foreign_field(
     kind: StepType,
     types: Iterable[StepType],
     *,
-    fields: Container[str],
+    fields: Collection[str],
     owners: Sequence[str],
 ) -> str | None:
     """Return what a field that a step does not have is called here; ``owners`` are the types that have the field."""
     types, mine = list(types), kind.also_called.get(name)
+    if name == kind.name and (hint := _named_twice(raw[name], mine, kind=name, fields=fields)) is not None:
+        return hint
     if (hint := _into_items(name, raw, kind)) is not None:
         return hint
     if not mine and _STEPS in fields and any(_holds_steps(one.also_called.get(name)) for one in types):
@@ -93,11 +95,23 @@ def foreign_field(
     found = [(one.name, one.also_called[name]) for one in types if name in one.also_called and one is not kind]
     # What a type is for tells nothing about others, and a field of that name belongs to that type as it is.
     found = [(owner, field) for owner, field in found if field != owner and not field.startswith(f"{name}.")]
+    found = [(owner, field) for owner, field in found if owner != name or not isinstance(raw[name], bool)]
     if common is not None:  # then a type of that name is not what is meant
         found = [(owner, field) for owner, field in found if field] + [(owner, name) for owner in owners]
     if (hint := "; or ".join(part for part in (common, _places(found)) if part)) or owners:
         return hint or None
     return f"use a step of type `{name}`" if any(one.name == name for one in types) else told_elsewhere(name)
+
+
+def _named_twice(value: object, mine: str | None, *, kind: str, fields: Collection[str]) -> str | None:
+    """Return what to do about a field called like the type of its step; None where it stands for the field ``mine``."""
+    if isinstance(value, dict) and value and all(name in fields for name in value):
+        return f"move its fields to the step, and remove `{kind}`"
+    if not mine and isinstance(value, list) and (near := meant(kind, sorted(fields))) is not None:
+        return WRITTEN_AS.replace("NAME", near)
+    if mine and isinstance(value, list) == (mine == _STEPS) and not isinstance(value, bool | dict | None):
+        return None
+    return f"remove it: `type: {kind}` is enough; its fields: {', '.join(f'`{one}`' for one in sorted(fields))}"
 
 
 def _holds_steps(field: str | None) -> bool:

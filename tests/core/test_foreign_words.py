@@ -112,6 +112,45 @@ def test_a_number_of_repetitions_is_max_of_the_step_around(hints):
     assert hints(around % "'{{ .run.id | len }}'") == ["write `repeat: {max: '{{ .run.id | len }}'}`"]
 
 
+@pytest.mark.parametrize("value", ["30s", "1m"])
+def test_a_time_below_the_name_of_a_wait_is_for(hints, value):
+    assert hints(f"{{ id: a, type: wait, wait: {value} }}") == ["write it as `for`"]
+    assert hints(f"{{ id: a, type: wait, wait: {value}, for: 1s }}") == ["remove it: `for` is there already"]
+    assert hints(f"{{ id: a, type: wait, for: {value} }}") == []
+
+
+NAMED_TWICE = {
+    "manual": "instructions: Look",
+    "approval": "message: Go on?",
+    "dag": "nodes: [{ name: n, steps: [{ id: b, type: wait, for: 1s }] }]",
+    "parallel": "branches: [{ label: n, steps: [] }, { label: m, steps: [] }]",
+    "branch": "branches: [{ condition: default, steps: [{ id: b, type: wait, for: 1s }] }]",
+    "end": "when: '{{ .run.id }}', outcome: { category: resolved }",
+    "wait": "for: 1s",
+}
+
+
+@pytest.mark.parametrize("kind", NAMED_TWICE)
+@pytest.mark.parametrize("value", ["true", "{ x: 1 }"])
+def test_a_field_called_like_the_type_of_its_step_is_removed(hints, kind, value):
+    (hint,) = hints(f"{{ id: a, type: {kind}, {NAMED_TWICE[kind]}, {kind}: {value} }}")
+    assert hint.startswith("remove it: ")
+    assert hints(f"{{ id: a, type: {kind}, {NAMED_TWICE[kind]} }}") == []
+
+
+@pytest.mark.parametrize("kind", sorted({*NAMED_TWICE} - {"end"}))
+def test_fields_below_the_type_of_their_step_are_moved_to_the_step(hints, kind):
+    assert f"move its fields to the step, and remove `{kind}`" in hints(
+        f"{{ id: a, type: {kind}, {kind}: {{ {NAMED_TWICE[kind]} }} }}"
+    )
+
+
+def test_a_list_below_the_type_of_its_step_is_the_field_called_nearly_so(hints):
+    step = "{ id: a, type: branch, %s: [{ condition: default, steps: [{ id: b, type: wait, for: 1s }] }] }"
+    assert hints(step % "branch") == ["write it as `branches`"]
+    assert hints(step % "branches") == []
+
+
 TYPES = {
     "tool": ["run", "cmd", "ansible.builtin.shell", "win_shell", "uri", "aws:runShellScript", "core.local"],
     "runbook": ["include", "include_tasks", "import_playbook", "jobref", "aws:executeAutomation"],

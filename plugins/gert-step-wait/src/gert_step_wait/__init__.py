@@ -23,7 +23,7 @@ def gert_step_types() -> list[StepType]:
             owns=frozenset({"timeout"}),
             also_called={
                 **dict.fromkeys(("pause", "wait_for", "wait_for_connection", "waitForAwsResourceProperty"), ""),
-                **dict.fromkeys(("sleep", "seconds", "duration"), "for"),
+                **dict.fromkeys(("wait", "sleep", "seconds", "duration"), "for"),
                 "interval": "every",
                 "poll": "every",
             },
