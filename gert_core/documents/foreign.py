@@ -34,6 +34,8 @@ _IN_DOCUMENTS: Final = {
 _IN_SECRETS: Final = dict.fromkeys(("name", "key", "var", "variable"), "env")
 _STEPS: Final = "steps"
 """The field of a step that holds others."""
+_NUMBER: Final = r"0|[1-9][0-9]{0,8}"
+"""A whole number, which is meant as such where it is written in quotes."""
 
 
 _SHOWS: Final = frozenset({"debug", "print", "log", "echo", "message"})
@@ -147,7 +149,19 @@ def in_map(name: str, value: object, words: Mapping[str, str]) -> str | None:
     owner, _, field = words.get(name, "").partition(".")
     if owner != name or not field or isinstance(value, dict | list):
         return None
-    return f"{name}: {{{field}: {_flow(value)}}}"
+    return f"{name}: {{{field}: {'...' if _is_condition(value) else _flow(value)}}}"
+
+
+def _is_condition(value: object) -> bool:
+    """Return whether a value is true or false, also as a template: that is when, and no number or text."""
+    if not isinstance(value, str) or not value.startswith("{{"):
+        return isinstance(value, bool)
+    from gert_core.template import TemplateError, compile_value, infer  # only mistakes need it
+
+    try:
+        return infer(compile_value(value), lambda _: None) == "bool"
+    except TemplateError:
+        return False
 
 
 def document_word(name: str, above: Sequence[str | int]) -> str:
@@ -174,6 +188,8 @@ def _flow(value: object) -> str:
     """Return a value as it is written inside braces."""
     if isinstance(value, bool | int | float):
         return str(value).lower()
+    if isinstance(value, str) and re.fullmatch(_NUMBER, value):
+        return value
     return over(value) if isinstance(value, str) and value.startswith("{{") else "..."
 
 

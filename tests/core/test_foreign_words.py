@@ -108,8 +108,11 @@ def test_a_number_of_repetitions_is_max_of_the_step_around(hints):
     ]
     around = "{ id: r, type: repeat, repeat: %s, steps: [" + STEP % "" + "] }"
     assert hints(around % "3") == ["write `repeat: {max: 3}`"]
+    assert hints(around % "'3'") == ["write `repeat: {max: 3}`"]
     assert hints(around % "{max: 3}") == []
     assert hints(around % "'{{ .run.id | len }}'") == ["write `repeat: {max: '{{ .run.id | len }}'}`"]
+    for condition in ("true", "'{{ true }}'", "'{{ eq .run.id 1 }}'"):
+        assert hints(around % condition) == ["write `repeat: {max: ...}`"]
 
 
 @pytest.mark.parametrize("value", ["30s", "1m"])
