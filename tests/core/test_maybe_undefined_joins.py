@@ -120,3 +120,54 @@ def test_only_the_first_item_of_a_keyed_loop_with_until_is_certain(lab, over, ke
 def test_no_item_is_certain_where_the_items_are_known_in_runs_only(lab):
     over = '{{ split "web db" " " }}'
     assert len(warnings(lab, KEYED % (f"'{over}'", "{{ .n }}") + use("{{ .l.web.value }}"))) == 1
+
+
+SUCCEEDED = """, when: '{{ eq .w.status "success" }}'"""
+AGAIN = ", next: { step: use, max: 1 }"
+BACK = ", inputs: { value: 1 }" + AGAIN
+
+
+def reported(lab, steps):
+    path = lab.directory / "book.yaml"
+    path.write_text(lab.book(steps, meta="inputs: { on: { type: bool, default: true } }"))
+    found = validate_runbook(path, registry=lab.runner.registry).diagnostics
+    return [(one.rule, one.message) for one in found if one.rule != "branch-not-exhaustive"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        use("{{ .w.value }}", SUCCEEDED) + sets("w", BACK),
+        use("{{ .step.w.value }}", SUCCEEDED) + sets("w", BACK),
+        use("{{ .value }}", SUCCEEDED) + sets("w", BACK),
+        use("1", """, when: '{{ and (eq .w.status "success") (eq .w.value 1) }}'""") + sets("w", BACK),
+        use("{{ .w.value }}", SUCCEEDED) + sets("w") + sets("z", ", scope: z" + BACK),
+        use("{{ .w.value }}", SUCCEEDED) + arms("pick", sets("w"))[:-3] + AGAIN + " }\n",
+    ],
+    ids=["below its id", "below step", "promoted", "in the condition", "a jump behind it", "in an arm"],
+)
+def test_an_output_of_a_later_step_is_certain_where_a_jump_leads_back_after_its_success(lab, steps):
+    assert reported(lab, steps) == []
+
+
+def test_an_output_of_a_later_step_is_read_in_the_second_round(lab):
+    assert lab(use("{{ .w.value }}", SUCCEEDED) + sets("w", BACK)).status == "completed"
+    assert lab.values() == [1, 1, 1]
+
+
+LATER = ("unresolved-variable", "`.w.value` is set by `w`, which runs only later")
+
+
+@pytest.mark.parametrize(
+    ("steps", "error"),
+    [
+        (use("{{ .w.value }}", SUCCEEDED) + sets("w"), LATER),
+        (use("{{ .w.value }}") + sets("w", BACK), LATER),
+        (use("{{ .w.value }}", SUCCEEDED.replace("eq", "ne")) + sets("w", BACK), LATER),
+        (use("{{ .w.value }}", SUCCEEDED) + sets("w", BACK.replace("use", "w")), LATER),
+        (use("{{ .w.valu }}", SUCCEEDED) + sets("w", BACK), ("unresolved-variable", "`.w` has no `valu`")),
+    ],
+    ids=["no jump", "no test", "another test", "a jump elsewhere", "another name"],
+)
+def test_an_output_of_a_later_step_is_an_error_otherwise(lab, steps, error):
+    assert reported(lab, steps) == [error]

@@ -84,6 +84,13 @@ class Doubts:
         if excluded:
             self.known = both((self.known, excluded)) if self.known else excluded
 
+    def succeeded(self, step: StepNode, text: TemplateText, *, path: tuple[str, ...]) -> bool:
+        """Return whether tests, also those in a text itself, tell that a step has what a path in the text leads to."""
+        if self._certain([step], path, self.known):
+            return True
+        template = self.refs.compiled(text.value, condition=text.condition).template
+        return is_protected(template, path, lambda more: self._certain([step], path, both((self.known, more))))
+
     def check(
         self, entries: Sequence[Entry], reader: StepNode, text: TemplateText, *, reference: Reference, kind: str
     ) -> bool:

@@ -80,6 +80,13 @@ class ListFlow:
             known = self._known[asked] = self._budget <= 0 or then not in self._from((0,), avoid=first)
         return known
 
+    def leads_back(self, first: int, arm: int, then: int) -> bool:
+        """Return whether a jump leads back from ``first`` (its block ``arm``) to ``then`` before it."""
+        if not self.jumps or first <= then or first not in self.reached:
+            return False
+        self._budget -= len(self.follow)
+        return self.spent or then in self._from(self.arms.get((first, arm), self.follow[first]), avoid=-1)
+
     @property
     def spent(self) -> bool:
         """Whether so much was searched that every other answer is generous."""

@@ -243,7 +243,12 @@ class References:
     def _check_reference(self, text: TemplateText, reference: Reference) -> None:
         if reference.guarded:
             return
-        found = self.find(reference.path)
+        path = reference.path
+        found = self.find(path)
+        if found is None and self.jumps:
+            found = self.unresolved.after_jump(
+                path, self.around(), lambda step: self.doubts.succeeded(step, text, path=path)
+            )
         if isinstance(found, Shape):
             if self._step is not None:
                 self._doubt(self._step, text, reference, found)

@@ -11,16 +11,17 @@ from gert_core.validation.domain.looped import OF_LOOPS
 from gert_core.validation.domain.meant import kept_apart, shorter
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
+from gert_core.validation.domain.shapes import ANY, follow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Environment
     from gert_core.validation.domain.facts import FactTable
     from gert_core.validation.domain.positions import CommonList
-    from gert_core.validation.domain.shapes import MissingMember
+    from gert_core.validation.domain.shapes import MissingMember, Shape
 
     Explanation = tuple[str, str, str | None]
 
@@ -54,6 +55,25 @@ class UnresolvedReferences:
         if path[0] in ("step", "scope") and path[0] not in self.env.names:
             return self._namespace(path, step, around)
         return self._root(path[0], path, step, around)
+
+    def after_jump(
+        self, path: Sequence[str], around: dict[Path, int], succeeded: Callable[[StepNode], bool]
+    ) -> Shape | MissingMember | None:
+        """Return what a path leads to that a later step sets, where a jump leads back here after it ``succeeded``."""
+        start = 1 if path[0] == "step" and len(path) > 1 else 0
+        name = path[start]
+        for step in self._all_definers().get(name, [])[:_FEW] if self.ctx.flow.jumps else ():
+            common = common_list(step, around)
+            if common is None or common.loop is not None or (start and step.id != name):
+                continue
+            back = self.ctx.flow.of(common.block).leads_back(common.first, common.arm, common.then)
+            if not back or not succeeded(step):
+                continue
+            facts = self.facts.of(step)
+            if step.fields.for_each is not None:
+                return ANY
+            return follow(facts.shape if step.id == name else facts.outputs.get(name, ANY), path, start + 1)
+        return None
 
     def _member(self, path: Sequence[str], miss: MissingMember) -> Explanation:
         shape, parent = miss.shape, _dotted(path[: miss.depth])
