@@ -179,3 +179,55 @@ def test_the_status_of_an_item_inside_an_item_never_warns_where_its_loop_has_beg
     read = end(a="{{ .o.a.i.q.status }} {{ .step.o.b.i.p.status }}")
     assert findings(lab, NESTED % "" + read) == []
     assert lab(NESTED % "" + read, end=False).result.outcome.meta == {"a": "skipped success"}
+
+
+SIMPLE = "- {{ id: l, type: tool, tool: lab, scope: it, inputs: {{ value: 1 }}, for_each: {{ as: i, over: {}{} }} }}\n"
+BY_ITEM = ", key: '{{ .i }}'"
+BY_ID = ", key: '{{ .i.id }}'"
+
+
+@pytest.mark.parametrize(
+    ("over", "key", "path", "hint"),
+    [
+        ("[web, db]", BY_ITEM, "l.wep.value", "did you mean `.l.web`?"),
+        ("[web, db]", BY_ITEM, "step.l.other.value", "it has `web`, `db`"),
+        ("[{ id: web }]", BY_ID, "l.db.value", "it has `web`"),
+        ("[web, db]", BY_ITEM, "scope.it.value", "the scopes set before it have `it`, `it/db`, `it/web`"),
+        ("[web, db]", BY_ITEM, "scope.it.wep.value", "did you mean `.scope.it/web`?"),
+        ("[web, db]", "", "scope.it.value", "the scopes set before it have `it`, `it/0`, `it/1`"),
+    ],
+)
+def test_a_key_that_no_item_of_a_literal_list_has_is_an_error(lab, over, key, path, hint):
+    ((rule, _, told),) = findings(lab, SIMPLE.format(over, key) + end(x=f"{{{{ .{path} }}}}"))
+    assert (rule, told) == ("unresolved-variable", hint)
+
+
+@pytest.mark.parametrize(
+    ("over", "key", "path"),
+    [
+        *(
+            ("[web, 1]", BY_ITEM, path)
+            for path in ("l.web.value", "l.1.value", "scope.it.1.value", "scope.it/web.value")
+        ),
+        *(("[web, db]", BY_ITEM, path) for path in ("l.status", "l.retry_count", "step.l.failed", "l.db.status")),
+        ("[web, db]", "", "scope.it.1.value"),
+        ("[a/b, 'c d']", BY_ITEM, "scope.it.other.value"),
+    ],
+)
+def test_keys_of_items_and_what_a_loop_has_beside_them_are_read(lab, over, key, path):
+    book = SIMPLE.format(over, key) + end(x=f"{{{{ .{path} }}}}")
+    assert findings(lab, book) == []
+    if path != "scope.it.other.value":  # where a key needs quotes, none is judged
+        assert lab(book, end=False).status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("over", "key"),
+    [
+        ("[web, '{{ .run.id }}']", BY_ITEM),
+        ("[web, db]", ", key: '{{ .i }}{{ .run.actor }}'"),
+        ('\'{{ split "web db" " " }}\'', BY_ITEM),
+    ],
+)
+def test_keys_that_runs_alone_tell_are_not_judged(lab, over, key):
+    assert findings(lab, SIMPLE.format(over, key) + end(x="{{ .l.other.value }} {{ .scope.it.other.value }}")) == []

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
-from gert_core.template import infer
+from gert_core.template import MappingVariables, TemplateError, compile_value, infer, to_text
 from gert_core.validation.domain.environment import Entry
 from gert_core.validation.domain.expressions import TemplateText, templates
-from gert_core.validation.domain.shapes import ANY, Shape, declared_shape, of_value
+from gert_core.validation.domain.references import OF_STEPS
+from gert_core.validation.domain.shapes import ANY, Shape, collection, declared_shape, mapped, of_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from gert_core.documents.parts import ForEachModel
     from gert_core.documents.tree import StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import FactTable
     from gert_core.validation.domain.references import References
+
+_MANY: Final = 64
+"""The keys of longer lists are not looked at."""
+_SIMPLE: Final = r"[A-Za-z0-9_-]+"
 
 
 def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
@@ -66,6 +73,23 @@ def _key(ctx: Context, refs: References, step: StepNode) -> None:
     )
 
 
+def known_keys(loop: ForEachModel) -> list[str] | None:
+    """Return the keys of all items, or their numbers; None where runs alone tell, or where one needs quotes."""
+    if not isinstance(loop.over, list) or not 0 < len(loop.over) <= _MANY:
+        return None
+    if loop.key is None:
+        return [str(number) for number in range(len(loop.over))]
+    try:
+        template = compile_value(loop.key)
+        asked = all(found.path[0] == loop.as_ for found in template.references())
+        if not asked or not compile_value(loop.over).static:
+            return None
+        keys = [to_text(template.render(MappingVariables({loop.as_: value}))) for value in loop.over]
+    except TemplateError:
+        return None
+    return keys if all(re.fullmatch(_SIMPLE, key) for key in keys) else None
+
+
 def item_of(shape: Shape) -> Shape:
     """Return the shape of the loop variable in a loop over ``shape``."""
     if shape.kind == "list":
@@ -102,4 +126,11 @@ def result_of(step: StepNode, members: Mapping[str, Entry], facts: FactTable) ->
     return Shape("object", fields=names, beside=beside)
 
 
-__all__ = ["check_for_each", "item_of", "members_of", "result_of"]
+def results_of(step: StepNode, item: Shape, keys: Sequence[str] | None) -> Shape:
+    """Return the shape of the results of a loop: of a keyed one whose ``keys`` are known there are no others."""
+    if keys is None:
+        return collection(item, keyed=step.fields.for_each is not None and step.fields.for_each.key is not None)
+    return mapped(item, keys, beside=(*OF_STEPS, *step.type.fields))
+
+
+__all__ = ["check_for_each", "item_of", "known_keys", "members_of", "result_of", "results_of"]

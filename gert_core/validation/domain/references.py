@@ -42,6 +42,8 @@ _OWN: Final = {
     ATTEMPTS: declared_shape("int"),
     **_OF_LOOPS,
 }
+OF_STEPS: Final = tuple(_OWN)
+"""What the core knows of every step, beside its outputs."""
 _RUN: Final = Shape(
     "object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook", "started")}
 )
@@ -324,4 +326,4 @@ class References:
         self.ctx.add(rule, error.message, path=text.path, hint=hint or error.hint, offset=error.offset)
 
 
-__all__ = ["CheckedTemplate", "References"]
+__all__ = ["OF_STEPS", "CheckedTemplate", "References"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class Shape:
@@ -14,10 +14,10 @@ class Shape:
     ``item`` is the shape of every member whose name is not known beforehand: list items, values of a keyed map.
     ``beside`` are members that a path leads to although they do not belong to the value, such as an item's status.
     ``lacks`` are the categories of outcomes that do not have this member of their ``meta``. ``optional``: a step that
-    succeeded need not have it.
+    succeeded need not have it. ``closed``: no member has another name than those in ``fields``, despite an ``item``.
     """
 
-    __slots__ = ("beside", "fields", "item", "kind", "lacks", "optional", "origin")
+    __slots__ = ("beside", "closed", "fields", "item", "kind", "lacks", "optional", "origin")
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Shape:
         beside: Mapping[str, Shape] | None = None,
         lacks: frozenset[str] = frozenset(),
         optional: bool = False,
+        closed: bool = False,
     ) -> None:
         self.kind = kind
         self.fields = fields
@@ -36,6 +37,7 @@ class Shape:
         self.beside = beside or {}
         self.lacks = lacks
         self.optional = optional
+        self.closed = closed
         self.origin = origin
         """What gave it this type, where that explains a mistake (``for_each``)."""
 
@@ -107,6 +109,12 @@ def collection(item: Shape, *, keyed: bool) -> Shape:
     return Shape("object", fields={}, item=item) if keyed else Shape("list", item=item, origin="for_each")
 
 
+def mapped(item: Shape, keys: Iterable[str], *, beside: Iterable[str]) -> Shape:
+    """Return the shape of the results of a loop whose keys are known; paths also lead to what is ``beside`` them."""
+    own = dict.fromkeys(beside, ANY)
+    return Shape("object", fields=dict.fromkeys(keys, item), item=item, beside=own, closed=True)
+
+
 class MissingMember:
     """The end of a path that cannot be followed: the member ``segment`` of ``shape`` does not exist."""
 
@@ -134,7 +142,7 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMemb
                 shape = shape.fields[segment]
             elif segment in shape.beside:
                 shape = shape.beside[segment]
-            elif shape.item is not None:
+            elif shape.item is not None and not shape.closed:
                 shape = shape.item
             elif shape.fields is None:
                 return _below(shape)
@@ -150,4 +158,15 @@ def _below(shape: Shape) -> Shape:
     return _PERHAPS if shape.optional else ANY
 
 
-__all__ = ["ANY", "MissingMember", "Shape", "collection", "declared_shape", "follow", "joined", "of_value", "type_hint"]
+__all__ = [
+    "ANY",
+    "MissingMember",
+    "Shape",
+    "collection",
+    "declared_shape",
+    "follow",
+    "joined",
+    "mapped",
+    "of_value",
+    "type_hint",
+]

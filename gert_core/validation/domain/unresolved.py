@@ -125,7 +125,11 @@ class UnresolvedReferences:
             "/".join(key[1:]) for key in self.env.names if isinstance(key, tuple) and key[0] == SCOPE and len(key) > 1
         }
         known = sorted(scope for scope in scopes if "*" not in scope)
-        return report.did_you_mean(asked, known, prefix=".scope.") or (
+        above = asked.rpartition("/")[0]  # without the output
+        near = report.did_you_mean(asked, known, prefix=".scope.")
+        if near is None and above and above not in scopes:
+            near = report.did_you_mean(above, known, prefix=".scope.")
+        return near or (
             f"the scopes set before it have {listing(known)}" if known else "no step before it has a `scope`"
         )
 

@@ -26,7 +26,7 @@ from gert_core.validation.domain.exports import check_exports, check_promoted, e
 from gert_core.validation.domain.expressions import TemplateText, texts
 from gert_core.validation.domain.flow import guarded, jump_of, may_fail
 from gert_core.validation.domain.inputs import check_inputs
-from gert_core.validation.domain.iteration import check_for_each, members_of, result_of
+from gert_core.validation.domain.iteration import check_for_each, known_keys, members_of, result_of, results_of
 from gert_core.validation.domain.references import References
 from gert_core.validation.domain.scopes import WRITTEN_IN_FEW, check_fields, scope_segments
 from gert_core.validation.domain.shapes import ANY, Shape, collection, declared_shape
@@ -319,13 +319,15 @@ class VariableWalk:
         keyed = fields.for_each is not None and fields.for_each.key is not None
         until = fields.for_each.until if fields.for_each is not None else None
         items = holds and not guarded(step) and not fields.continue_on_fail and until is None
-        env.define(step.id, collection(item, keyed=keyed), step, sure=sure, holds=items)
+        keys = known_keys(fields.for_each) if fields.for_each is not None else None
+        env.define(step.id, results_of(step, item, keys if keyed else None), step, sure=sure, holds=items)
         env.define((BEGUN, step.id), NAMESPACE, step, sure=sure, holds=holds)
         if fields.scope is not None:
             segments, templated = scope_segments(fields.scope)
             self._namespace(segments, step, sure=sure)
-            place = BELOW if templated else EACH
-            env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True, holds=items)
+            places = [BELOW] if templated else keys if keys is not None and not step.blocks else [EACH]
+            for place in places:
+                env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True, holds=items)
         for name, source in fields.exports.items():
             if name not in env.names or env.names[name].origin is not None:
                 shape = collection(inside(item, source), keyed=keyed)
