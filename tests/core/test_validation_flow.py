@@ -6,6 +6,7 @@ import pytest
 from judging import compare, judged
 
 from gert_core.plugin.registry import Registry
+from gert_core.validation import validate_file
 
 
 @pytest.fixture(scope="module")
@@ -295,3 +296,13 @@ def test_flow_is_read_from_any_types_flow_not_from_its_name(sample_registry, tmp
           - {type: stop, code: "{{ .loop.index }}"}  #! loop-variable-leak
         """
     compare(tmp_path, text, registry=sample_registry)
+
+
+def test_an_end_in_a_repeat_without_rounds_is_not_reached(tmp_path, registry):
+    path = tmp_path / "book.yaml"
+    end = "{ type: end, outcome: { category: resolved } }"
+    for most, why in ((0, ["`r` may run no round of `iteration`"]), (1, [])):
+        step = f"{{ id: r, type: repeat, repeat: {{ max: {most} }}, steps: [ {end} ] }}"
+        path.write_text(f"apiVersion: kernel/v0\nmeta: {{ name: b }}\nsteps:\n  - {step}\n")
+        found = validate_file(path, registry=registry).diagnostics
+        assert [one.message.rpartition(": ")[2] for one in found] == why

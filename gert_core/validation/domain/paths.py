@@ -192,6 +192,8 @@ def _why(flow: FlowMap, step: StepNode) -> str:
     if step.blocks and step.fields.continue_on_fail:
         return f"`{step.id}` may fail and `continue_on_fail` continues after it"
     ends = next((block for block in step.blocks if not flow.of(block).falls), None)
+    if ends is not None and ends.repeats and ends.block is not None and ends.block.runs[0] < 1:
+        return f"`{step.id}` may run no round of `{ends.name}`"
     if ends is not None and step.type.flow is Flow.IN_ORDER:
         return f"`{ends.name}` of `{step.id}` may fail, and a later block of it may handle that"
     return f"no step comes after `{step.id}`"
