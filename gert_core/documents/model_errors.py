@@ -43,7 +43,9 @@ _STRUCTURE: Final = frozenset({"missing-field", "unknown-field", "wrong-type"})
 MAX_ERRORS: Final = 200
 """The number of errors reported for one model."""
 
-_RENAMED: Final = "|".join(hint.replace("NAME", "([A-Za-z_]+)") for hint in (WRITTEN_AS, re.escape(MEANT)))
+_RENAMED: Final = "|".join(
+    hint.replace("NAME", "([A-Za-z_]+)") for hint in (WRITTEN_AS, re.escape(MEANT), "write `NAME: [0-9]+`, .*")
+)
 _EMPTY: Final = frozenset({"too_short", "string_too_short"})
 _SIMPLE_KEY: Final = r"[A-Za-z0-9_-]+"
 
@@ -143,7 +145,7 @@ def to_diagnostics(
 def renamed(diagnostic: Diagnostic) -> str | None:
     """Return the field that an unknown one is to be written as, which is not missing then; None for other hints."""
     found = re.fullmatch(_RENAMED, diagnostic.hint or "")
-    return (found[1] or found[2]) if found else None
+    return next(filter(None, found.groups()), None) if found else None
 
 
 def _locate(item: Any, raw: Any) -> _Located:
