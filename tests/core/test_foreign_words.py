@@ -198,3 +198,10 @@ def test_a_type_in_the_place_of_a_field_is_a_step_of_its_own(hints, word):
 @pytest.mark.parametrize("word", ["on-error", "errorhandler"])
 def test_what_is_done_after_a_failure_is_a_field_of_a_block(hints, word):
     assert hints(STEP % f", {word}: done") == ["use `on_failure` of a step of type `block`"]
+
+
+def test_the_options_of_a_checklist_are_its_items(hints):
+    asked = "{ id: a, type: manual, instructions: x, required_evidence: [{ name: n, kind: checklist%s }] }"
+    assert hints(asked % ", options: [x, y]") == ["rename `options` to `items`"]
+    assert hints(asked % "") == ["add `items: [...]`"]
+    assert hints(asked % ", items: [x, y]") == []

@@ -62,7 +62,8 @@ class Evidence(StepModel):
     @model_validator(mode="after")
     def _shape(self) -> Evidence:
         if (self.kind == "checklist") != bool(self.items):
-            hint = {"hint": "write `kind: checklist`, or remove `items`" if self.items else "add `items: [...]`"}
+            add = "rename `options` to `items`" if self.options else "add `items: [...]`"
+            hint = {"hint": "write `kind: checklist`, or remove `items`" if self.items else add}
             raise PydanticCustomError("evidence-shape", "`items` belongs to a checklist and a checklist needs it", hint)
         if (self.kind == "choice") != bool(self.options):
             hint = {"hint": "write `kind: choice`, or remove `options`" if self.options else "add `options: [...]`"}
