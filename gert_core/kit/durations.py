@@ -38,7 +38,8 @@ def _hint(value: object) -> str:
     with suppress(ValueError):
         parse_duration(meant)
         return f"write `{meant}`"
-    return "write it like `30s` or `5m`"
+    like = "write it like `30s` or `5m`"
+    return f"leave it out, or {like}" if re.match(r"0(\.0*)?(?![0-9.])", str(value).strip()) else like
 
 
 Duration = Annotated[

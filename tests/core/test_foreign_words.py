@@ -205,3 +205,10 @@ def test_the_options_of_a_checklist_are_its_items(hints):
     assert hints(asked % ", options: [x, y]") == ["rename `options` to `items`"]
     assert hints(asked % "") == ["add `items: [...]`"]
     assert hints(asked % ", items: [x, y]") == []
+
+
+@pytest.mark.parametrize("none", ["0s", "0", "0.0s"])
+def test_no_time_at_all_is_left_out(hints, none):
+    assert hints(STEP % f", retry: {{ max: 2, delay: {none} }}") == ["leave it out, or write it like `30s` or `5m`"]
+    assert hints(STEP % ", retry: { max: 2, delay: 5x }") == ["write it like `30s` or `5m`"]
+    assert hints(STEP % ", retry: { max: 2 }") == []
