@@ -115,7 +115,8 @@ class StepFields(Model):
         default=None, description="`{{ expression }}` or a boolean; the step is skipped when it is false."
     )
     next: Given[Name | NextModel] = Field(
-        default=None, description="The step of the same list to go on at after success."
+        default=None,
+        description="The step of the same list to go on at, after success or a failure with `continue_on_fail`.",
     )
     continue_on_fail: bool = Field(default=False, description="Whether the run goes on when the step fails.")
     for_each: Given[ForEachModel] = Field(default=None, description="Run the step once per item.")
