@@ -49,7 +49,7 @@ class LiveFold:
     """The fold of a run that is being executed, fed with masked data.
 
     Of a step it keeps what a result shows: id, type, status, failure, order and whether it is shown. Contracts, inputs,
-    outputs and details stay in the trace; keeping them would keep the whole run in memory.
+    outputs and the details of leaves stay in the trace; keeping them would keep the whole run in memory.
     """
 
     __slots__ = ("_fold", "_run_id", "_steps", "state", "takes")
@@ -94,6 +94,7 @@ class LiveFold:
             record.waited = data["waited"]
         if record.status is not _SUCCESS:
             record.failure = failure_of(data)
+            record.detail = data.get("detail") if record.container and record.failed else None
         if not record.type:  # it never started, so its end names the type
             record.type = data.get("type", "")
 

@@ -99,7 +99,10 @@ class StepState(Struct, kw_only=True, gc=False):
         return self.status in (StepStatus.FAILED, StepStatus.ERROR)
 
     def to_json(self) -> dict[str, object]:
-        """Return the step as ``exec --json`` and ``runs show --json`` list it."""
+        """Return the step as ``exec --json`` and ``runs show --json`` list it.
+
+        A step with blocks has what it recorded beside its failure, such as which of them were not started.
+        """
         shown: dict[str, object] = {
             "step_key": self.key,
             "step_id": self.step_id,
@@ -108,7 +111,8 @@ class StepState(Struct, kw_only=True, gc=False):
         }
         if self.attempts > 1:
             shown["attempts"] = self.attempts
-        return {**shown, "duration": self.duration, "waited": self.waited}
+        shown |= {"duration": self.duration, "waited": self.waited}
+        return {**shown, "detail": self.detail} if self.container and self.detail else shown
 
 
 class StepQuestions(Struct, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
@@ -103,6 +104,23 @@ def test_a_graph_that_failed_names_what_was_not_started(run, gert):
     assert "✗ d  dag  0 of 3 nodes completed, 1 failed, 2 not started: b, c  0." in err
     assert "  step d: not started: b, c\n" in out
     assert "      not started: b, c\n" in gert("runs", "show", "latest")[1]
+
+
+def test_a_graph_with_a_denied_node_names_what_was_not_started(run, gert):
+    nodes = [
+        "{name: a, steps: [{id: ask, type: approval, message: May it?}]}",
+        "{name: b, depends_on: [a], steps: [{id: g, type: tool, tool: t, action: say}]}",
+    ]
+    graph = f"  - {{id: d, type: dag, nodes: [{', '.join(nodes)}]}}\n"
+    code, out, err = run(graph, "--approval", "stdin")
+    assert code == 1, out + err
+    assert "✗ d  dag  0 of 2 nodes completed, 1 failed, 1 not started: b  0." in err
+    assert "  step d: not started: b\n" in out
+    assert "      not started: b\n" in gert("runs", "show", "latest")[1]
+    steps = json.loads(gert("runs", "show", "latest", "--json")[1])["steps"]
+    assert [one.get("detail") for one in steps] == [{"not started": "b"}, None]
+    out = run(graph, "--approval", "stdin", "--json")[1]
+    assert [one.get("detail") for one in json.loads(out)["steps"]] == [None, {"not started": "b"}]
 
 
 def test_a_rejection_that_only_fails_is_continued_after(run):

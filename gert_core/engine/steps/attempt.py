@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import (
     Completed,
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.execution import StepExecution
 
 
+_TOLD: Final = (Rank.FAILED, Rank.DENIED)
+"""The ranks of signals after which a step tells how its blocks came out."""
+
+
 def attempt(execution: StepExecution) -> Result | None:
     """Return the backend's result, or that of the type's ``run``.
 
-    When there is a signal: None, or if a block failed, a result whose fields are kept. The peers of an approved step
-    end with the attempt.
+    When there is a signal: None, or if a block failed or was denied, a result that tells how the blocks came out. The
+    peers of an approved step end with the attempt.
     """
     if not execution.under_approval:
         return _attempt(execution)
@@ -84,8 +88,8 @@ def _attempt(execution: StepExecution) -> Result | None:
     if raised is not None:
         return _failure(execution, raised, context)
     worst = execution.signals.worst
-    if worst is not None:  # of what the type returns, a failed step keeps the fields
-        return result if worst.rank is Rank.FAILED and isinstance(result, Completed) and result.fields else None
+    if worst is not None:  # of what the type returns, a failed step keeps the fields and the detail
+        return result if worst.rank in _TOLD and isinstance(result, Completed) and result.fields else None
     # A step that finished although the run was cancelled keeps its result: the list stops at the next step.
     # After cleanup the deadline means nothing: it was that of the blocks before, whose steps have kept to it.
     late = execution.deadline.expired and context.cleanup is None

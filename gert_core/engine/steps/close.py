@@ -84,7 +84,8 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
 def _close_signal(execution: StepExecution, signal: Signal, result: Result | None = None) -> Done:
     """Close a step with blocks because of a block's signal; one that is cancelled or suspended is left open.
 
-    ``result`` has the fields of a step that tells how its blocks came out although one of them failed.
+    ``result`` has the fields of a step that tells how its blocks came out although one of them failed. After a denial
+    only its detail is kept: earlier versions recorded no fields then, and a resumed run must write the same.
     """
     if signal.rank in (Rank.CANCELLED, Rank.SUSPENDED):
         execution.services.progress.left_open(execution.info, cancelled=signal.rank is Rank.CANCELLED)
@@ -105,7 +106,8 @@ def _close_signal(execution: StepExecution, signal: Signal, result: Result | Non
         data["fields"] = untrue
     if isinstance(result, Completed):
         try:
-            data["fields"] = check_fields(execution, result.fields, failed=True)
+            if signal.rank is Rank.FAILED:
+                data["fields"] = check_fields(execution, result.fields, failed=True)
             if result.detail:
                 data["detail"] = bounded_detail(result.detail)
         except StepProblem as problem:
