@@ -92,6 +92,14 @@ def named_too_few(names: Collection[str], needed: int, circle: Circle) -> Shorta
     return _too_few(approvers, needed, circle)
 
 
+def together_too_few(decision: Decision, circle: Circle) -> Shortage | None:
+    """Return why fewer people than a decision needs can answer, of those that all who ask for the approval name."""
+    names = [name for one in decision.matches for name in one.approvers]
+    if not decision.approvers or any("{{" in name or unknown_group(name, circle.people) is not None for name in names):
+        return None
+    return _too_few(decision.approvers, decision.min_approvers, circle)
+
+
 def _too_few(approvers: Collection[str], needed: int, circle: Circle) -> Shortage | None:
     """Return why fewer than ``needed`` of these approvers, groups written out, can answer so that it counts."""
     able: dict[str, str] = {}
@@ -144,4 +152,4 @@ def _listed(texts: list[str], between: str) -> str:
     return between.join([*texts[:_SHOWN], *([f"{more} more"] if more > 0 else [])])
 
 
-__all__ = ["Circle", "Shortage", "lacking_rules", "may_lack_approvers", "named_too_few", "shortage"]
+__all__ = ["Circle", "Shortage", "lacking_rules", "may_lack_approvers", "named_too_few", "shortage", "together_too_few"]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from gert_core.api import GertError
 from gert_core.documents.kinds import DocumentKind
 from gert_core.governance.people import GROUP, NO_PEOPLE, id_fault
+from gert_core.plugin.functions import PluginFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook, StepNode
     from gert_core.documents.yaml import Document
+    from gert_core.governance.enough import Circle, Shortage
     from gert_core.governance.people import People
+    from gert_core.governance.policies import Policies
     from gert_core.plugin.registry import Registry
     from gert_core.validation import Validated
     from gert_core.validation.domain.report import Report
@@ -43,7 +46,9 @@ def with_governance(found: Validated, *, registry: Registry, project: Project | 
     declares = found.runbook is None and any(map(raw.get, _DECLARED))
     demands = found.runbook is not None and any(_demands(found.runbook))
     named = list(_named(raw.get("rules")))
-    limits = _limits_approvers(raw.get("rules")) or (found.runbook is not None and any(_limited(found.runbook)))
+    limits = _limits_approvers(raw.get("rules")) or (
+        found.runbook is not None and any(gate.approvers for _, gate in _gated(found.runbook))
+    )
     if not (declares or demands or named or limits):
         return found
     from gert_core.validation.domain.report import Report
@@ -121,11 +126,10 @@ def _limits_approvers(rules: object) -> bool:
     return any(isinstance(rule, dict) and rule.get("approvers") for rule in (rules if isinstance(rules, list) else ()))
 
 
-def _limited(runbook: Runbook) -> Iterator[tuple[StepNode, Gate]]:
-    """Yield the steps that name whose approval they demand, with what they demand."""
+def _gated(runbook: Runbook) -> Iterator[tuple[StepNode, Gate]]:
+    """Yield the steps that demand an approval, with what they demand."""
     for step in runbook.by_id.values():
-        gate = runbook.functions.gate(step)
-        if gate is not None and gate.approvers:
+        if (gate := runbook.functions.gate(step)) is not None:
             yield step, gate
 
 
@@ -139,18 +143,43 @@ def _check_enough(report: Report, found: Validated, raw: Any, base: tuple[str, .
         source = Source.parse(raw, kind="", name="", title="")
     except GertError:  # a finding already
         return
-    for _, rule, lack in lacking_rules(policies_of([source], digest="", people=people), complete=False):
+    policies = policies_of([source], digest="", people=people)
+    alone = set()
+    for _, rule, lack in lacking_rules(policies, complete=False):
+        alone.add(rule.number)
         path = (*base, "rules", rule.number - 1, "min_approvers" if rule.min_approvers > 1 else "approvers")
         message = f"a step to which rule {rule.number} applies is never executed: {lack.message}"
         report.add(_TOO_FEW, message, document=found.document, path=path, hint=lack.hint)
     if found.runbook is None:
         return
     circle = Circle(people=people, only_keys=people.personal_keys, complete=False)
-    for step, gate in _limited(found.runbook):
-        if (few := named_too_few(gate.approvers, gate.min_approvers, circle)) is not None:
+    for step, gate in _gated(found.runbook):
+        few = named_too_few(gate.approvers, gate.min_approvers, circle) if gate.approvers else None
+        if few is not None:
             path = (*step.path, "min_approvers" if gate.min_approvers > 1 else "approvers")
             message = f"the step is never executed: {few.message}"
             report.add(_TOO_FEW, message, document=found.runbook.document, path=path, hint=few.hint)
+        elif (both := _both_too_few(found.runbook, step, gate, policies, circle)) is not None and both[0] not in alone:
+            rule_number, few = both
+            message = f"the step is never executed, because rule {rule_number} applies to it too: {few.message}"
+            path = (*step.path, "approvers" if gate.approvers else "min_approvers")
+            report.add(_TOO_FEW, message, document=found.runbook.document, path=path, hint=few.hint)
+
+
+def _both_too_few(
+    runbook: Runbook, step: StepNode, gate: Gate, policies: Policies, circle: Circle
+) -> tuple[int, Shortage] | None:
+    """Return why a step cannot get the approval that it and a rule of its runbook require together, and the rule."""
+    from gert_core.contracts import Contracts
+    from gert_core.governance.enough import together_too_few
+
+    try:
+        levels = Contracts(runbook).levels(step)
+    except (LookupError, PluginFault):  # a finding already
+        return None
+    decision = policies.decide_levels(levels, gate=gate)
+    found = together_too_few(decision, circle)
+    return None if found is None or decision.rule is None else (decision.rule, found)
 
 
 def _check_demands(report: Report, runbook: Runbook, people: People | None) -> None:

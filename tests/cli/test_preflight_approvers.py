@@ -12,6 +12,7 @@ ALICE, BOB, WEB = (pair(number)[1] for number in (1, 2, 4))
 LOOK = "{ id: look, type: tool, tool: look }"
 DROP = "{ id: drop, type: tool, tool: drop }"
 LEFT = "drop: "
+WHO = "inputs: { who: { type: string, default: carol } }"
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def test_a_step_that_demands_it_of_a_group_with_too_few_people(shell):
 
 def test_whom_a_template_stands_for_is_not_known_before(shell):
     ask = "- { id: ask, type: approval, message: May it?, approvers: ['{{ who }}'] }"
-    shell.book(ask, meta="inputs: { who: { type: string, default: carol } }")
+    shell.book(ask, meta=WHO)
     policy(shell, {"approvers": ["bob"], "effects": ["human"]})
     text = (shell.root / "p.yaml").read_text().replace('"writes": ["db"], ', "")
     (shell.root / "p.yaml").write_text(text)
@@ -216,6 +217,33 @@ def test_validation_says_what_a_policy_alone_decides(shell, rule, more, why):
     found = shell.json("validate", "p.yaml")["diagnostics"]
     said = [(one["severity"], one["message"]) for one in found if one["rule"] == "approval-impossible"]
     assert said == ([] if why is None else [("warning", f"a step to which rule 2 applies is never executed: {why}")])
+
+
+@pytest.mark.parametrize(
+    ("rule", "gate", "why"),
+    [
+        ("approvers: [alice]", "approvers: [bob]", "it cannot be approved: no person is named by all that require it"),
+        ("approvers: [alice]", "min_approvers: 2", "2 people must approve it, and only 'alice' can"),
+        ("min_approvers: 2", "approvers: [bob]", "2 people must approve it, and only 'bob' can"),
+        (
+            "approvers: [alice, bob], min_approvers: 2",
+            "approvers: [bob]",
+            "2 people must approve it, and only 'bob' can",
+        ),
+        ("approvers: [alice]", "approvers: [Alice, bob]", None),
+        ("approvers: [alice]", "approvers: ['{{ .who }}']", None),
+        ("approvers: [alice]", "approvers: ['group:sre']", None),
+        ("min_approvers: 2", "min_approvers: 3", None),
+        ("approvers: [alice], risk: critical", "approvers: [bob]", None),
+    ],
+)
+def test_validation_combines_what_a_step_demands_with_the_rules_of_its_runbook(shell, rule, gate, why):
+    own = f"governance: {{ rules: [{{ effects: [human], action: require-approval, {rule} }}] }}"
+    shell.book(f"- {{ id: ask, type: approval, message: May it?, {gate} }}", meta=f"{own}\n{WHO}")
+    found = shell.json("validate", "book.yaml")["diagnostics"]
+    said = [(one["line"], one["message"]) for one in found if one["rule"] == "approval-impossible"]
+    before = "the step is never executed, because rule 1 applies to it too: "
+    assert said == ([] if why is None else [(8, before + why)])
 
 
 def test_validation_of_a_runbook_knows_the_groups_of_its_project(shell):
