@@ -82,6 +82,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """The message of the approval that it demands by itself."""
     terms: str = ""
     """Who is to give that approval until when, and what a rejection does."""
+    lacking: str = ""
+    """Why the approval that it needs cannot be given; empty where it may be."""
 
 
 class CallWatcher(Protocol):

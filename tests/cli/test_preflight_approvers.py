@@ -107,6 +107,26 @@ def test_policy_explain_says_it_of_the_step(shell, rule, more, why):
     assert f"  {why}" in shown.partition("\ndrop (")[2].partition("\n\n")[0].splitlines()
 
 
+@pytest.mark.parametrize(("rule", "more", "why"), IMPOSSIBLE)
+def test_a_dry_run_says_it_of_the_step(shell, rule, more, why):
+    flags = policy(shell, rule, **more)[:2]
+    shown = shell.gert("exec", "book.yaml", "--mode", "dry-run", "--as", "olga", *flags).stdout
+    assert f"    approvers: {why}" in shown.partition("· drop ")[2].partition("\nPossible")[0].splitlines()
+
+
+@pytest.mark.parametrize("mode", ["dry-run", "probe"])
+def test_a_dry_run_says_it_of_what_a_step_and_a_policy_demand_together(shell, mode):
+    shell.book("- { id: ask, type: approval, message: May it?, approvers: ['{{ who }}'] }", meta=WHO)
+    flags = policy(shell, people={"alice": {}}, groups={"sre": ["alice"]})[:2]
+    text = (shell.root / "p.yaml").read_text()
+    rule = '{"effects": ["human"], "action": "require-approval", "approvers": ["group:sre"]}'
+    (shell.root / "p.yaml").write_text(text.replace('"rules": []', f'"rules": [{rule}]'))
+    shown = shell.gert("exec", "book.yaml", "--mode", mode, *flags).stdout
+    assert "approvers: it cannot be approved: no person is named by all that require it" in shown
+    shown = shell.gert("exec", "book.yaml", "--mode", mode, *flags, "--var", "who=alice").stdout
+    assert "    approvers: " not in shown
+
+
 @pytest.mark.parametrize(
     ("rule", "more"),
     [

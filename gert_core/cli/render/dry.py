@@ -49,6 +49,8 @@ class DryProgress(TerminalProgress):
                 self._print(line, masked=True)
         if evaluation.terms:
             self._row("demands", evaluation.terms, indent=indent)
+        if evaluation.lacking:
+            self._row("approvers", evaluation.lacking, indent=indent)
         for name, value in evaluation.inputs.items():
             for line in named(f"input {name} =", value, indent=indent, mask=self.mask):
                 self._print(line, masked=True)

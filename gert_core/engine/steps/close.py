@@ -220,7 +220,16 @@ def _evaluation(execution: StepExecution, outline: Outline) -> Evaluation:
         outline=outline,
         asks=execution.gate.message if execution.gate is not None else None,
         terms=gate_words(execution.gate) if execution.gate is not None else "",
+        lacking=_lacking(execution),
     )
+
+
+def _lacking(execution: StepExecution) -> str:
+    """Return why the approval that a step needs cannot be given, as a real run would be refused for it."""
+    from gert_core.governance.enough import shortage
+
+    found = shortage(execution.decision, execution.facts.policies, execution.facts.actors)
+    return "" if found is None else found.message
 
 
 def _command(execution: StepExecution) -> tuple[str, ...]:
