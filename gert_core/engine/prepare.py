@@ -84,8 +84,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         floor=request.floor or request.mode != "replay",
     )
     documents = _documents(request, compiled, policies) if compiled.included else None
-    given = request.actor or (request.scenario.actor if request.scenario is not None else None)
-    actor = given or default_actor(request.environ)
+    given = request.actor if request.actor is not None or not request.scenario else request.scenario.actor or None
+    actor = default_actor(request.environ) if given is None else given
     if (fault := id_fault(actor)) is not None:
         raise UsageError(f"{actor!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
     if actor == AGENT:

@@ -120,7 +120,7 @@ def drop(
     from gert_core.engine.run import default_actor
     from gert_core.hosting import flushing
 
-    by = as_ or default_actor(ctx.obj.environ)
+    by = default_actor(ctx.obj.environ) if as_ is None else as_
     dropped = flushing.drop(store_here(ctx.obj, store), name, by=by, environ=ctx.obj.environ)
     if json:
         out(json_.dumps({"dropped": [one.owed.id for one in dropped]}, ensure_ascii=False))

@@ -98,7 +98,7 @@ def cleanup(
     if ids:
         environ = ctx.obj.environ
         registry = registry_for(project, ctx.obj, executing=True)
-        by = actor or default_actor(environ)
+        by = default_actor(environ) if actor is None else actor
         for run_id in ids:
             try:
                 with suppress(NotStale):

@@ -49,7 +49,7 @@ def copy(
     if here.url == there.url:
         raise UsageError(f"{here.url} is both stores", hint="name two stores: gert store copy FROM TO")
     ids = [find_run(here, run).run_id] if run is not None else list(here.run_ids())
-    by = actor or default_actor(ctx.obj.environ)
+    by = default_actor(ctx.obj.environ) if actor is None else actor
     done: list[Copied] = []
     refused: list[RunError] = []
     for run_id in reversed(ids):  # so that those of one second keep their order
