@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gert_core.api import Outcome
+    from gert_core.documents.runbook import RunbookModel
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Failure, Signal
@@ -111,8 +112,18 @@ def _facts(run: Run) -> dict[str, object]:
         "input_sources": dict(run.facts.inputs.sources),
         "constants": dict(run.facts.constants),
         "secrets": list(run.facts.secrets.names),
-        "extensions": {**book.model.extensions, **book.model.meta.extensions},
+        **_extensions(book.model),
     }
+
+
+def _extensions(model: RunbookModel) -> dict[str, object]:
+    """Return the data of a runbook beside ``meta`` and in it, as one map.
+
+    What both have stays as it is written, beside ``meta`` and in it: no setting hides a stricter one.
+    """
+    above, below = model.extensions, model.meta.extensions
+    both = {name: value for name, value in below.items() if name in above}
+    return {"extensions": {**below, **above}, **({"meta": {"extensions": both}} if both else {})}
 
 
 def _files(run: Run) -> dict[str, object]:

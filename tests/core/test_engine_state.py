@@ -302,6 +302,14 @@ def test_extension_data_passes_through_untouched_into_the_trace(lab):
     assert ran.of("step_start", "a")[0]["extensions"] == {"x-slo": 99.9, "x-text": "{{ not rendered }}"}
 
 
+def test_extension_data_that_is_given_twice_is_recorded_twice(lab):
+    book = lab.book("- { id: a, type: tool, tool: lab }", meta="extensions: { x-a: 1, x-b: 2, x-c: { d: false } }")
+    ran = lab.runner(book + "\nextensions: { x-b: 2, x-c: { d: true }, x-e: 3 }\n")
+    facts = ran.of("run_start")[0]
+    assert facts["extensions"] == {"x-a": 1, "x-b": 2, "x-c": {"d": True}, "x-e": 3}
+    assert facts["meta"] == {"extensions": {"x-b": 2, "x-c": {"d": False}}}
+
+
 def test_a_declared_principal_is_on_the_steps_events(lab):
     ran = lab("- { id: a, type: tool, tool: lab, principal: { kind: agent, id: skeptic-1, role: skeptic } }")
     for event in ran.events:

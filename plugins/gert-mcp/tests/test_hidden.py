@@ -54,6 +54,20 @@ def test_of_two_settings_the_stricter_counts(project):
     assert "its steps are not shown" in dark
 
 
+@pytest.mark.parametrize(("above", "below"), [("true", "false"), ("false", "true")])
+def test_of_two_settings_a_run_keeps_the_stricter_without_its_runbook(project, above, below):
+    step = '- { id: inner_step, type: tool, tool: say, inputs: { text: "inner_words" } }'
+    meta, more = f"extensions: {{ x-mcp: {{ opaque: {below} }} }}", f"extensions: {{ x-mcp: {{ opaque: {above} }} }}\n"
+    project.document("dark", step, tools="say", meta=meta, more=more)
+
+    async def talk(client):
+        run = structured(await client.call_tool("runbook_dark", {}))
+        project.document("dark", step, tools="say")
+        return structured(await client.call_tool("gert_run", {"run_id": run["run_id"]}))
+
+    silent(project.talk(talk))
+
+
 @BOTH
 def test_an_opaque_run_tells_no_step_and_no_output_as_progress(project, mode):
     project.document("dark", TALK, tools="say, hold", more=DARK)
