@@ -204,6 +204,14 @@ def test_an_object_is_read_from_yaml_and_a_faulty_file_is_named(gert, book, tmp_
     assert "must be object: a list is not a map" in gert("exec", file)[2]
 
 
+def test_a_file_of_json_is_not_told_to_be_yaml(gert, book, tmp_path):
+    (tmp_path / "x.json").write_text('{"a": 1,\n}}\n', encoding="utf-8")
+    code, _, err = gert("exec", book("type: object, required: true, from: file/x.json"))
+    assert code == 2
+    assert "comes from the file x.json, which is not valid JSON: line 2, column 2\n" in err
+    assert "YAML" not in err
+
+
 def test_a_value_that_is_not_accepted_is_not_answered_with_how_to_give_one(gert, book):
     file = book("type: int, required: true, max: 5")
     code, _, err = gert("exec", file, "--var", "x=9")

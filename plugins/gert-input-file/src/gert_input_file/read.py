@@ -64,8 +64,9 @@ def _parsed(binding: InputBinding, path: Path, text: str) -> object:
     try:
         return binding.parse(text)
     except ValueError as error:
-        reason = "" if binding.secret else f": {error}"
-        raise _problem(binding, path, f"is not valid {'JSON' if path.suffix == '.json' else 'YAML'}{reason}") from None
+        what = f"is not valid {'JSON' if path.suffix == '.json' else 'YAML'}"
+        reason = "" if binding.secret else f": {error}".removesuffix(": this is not valid YAML")
+        raise _problem(binding, path, f"{what}{reason}") from None
 
 
 def _problem(binding: InputBinding, path: Path, what: str) -> InputError:
