@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Runbook, StepNode, ToolNode
 
 SCOPE: Final = "scope"
+ARTIFACTS: Final = "artifacts"
 RETRY: Final = "retry"
 CONTINUES: Final = "if it fails"
 JUMP: Final = "goes on at"
@@ -153,7 +154,7 @@ def notes_of(book: Runbook, step: StepNode) -> Iterator[tuple[str, str]]:
         yield "runs in", _CWD[tool.tool.meta.cwd]
     yield from _own_notes(fields)
     if artifacts := artifact_words(step):
-        yield "artifacts", ", ".join(artifacts)
+        yield ARTIFACTS, ", ".join(artifacts)
 
 
 def _own_notes(fields: StepFields) -> Iterator[tuple[str, str]]:
@@ -202,6 +203,7 @@ def _used(book: Runbook, step: StepNode) -> tuple[ToolNode | None, ActionModel |
 
 
 __all__ = [
+    "ARTIFACTS",
     "CONTINUES",
     "JUMP",
     "RETRY",

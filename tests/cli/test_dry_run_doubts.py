@@ -256,3 +256,22 @@ def test_a_templated_scope_is_shown_as_far_as_it_is_decided(gert, tmp_path, monk
     assert code == 0, out + err
     shown = [line.partition("scope: ")[2] for line in out.splitlines() if "scope: " in line]
     assert shown == ["of_web", "of_db", "rome/in_web", "plain.one", "rome/{{ .scope.plain.one.out }}"]
+
+
+def test_templated_paths_of_artifacts_are_shown_as_far_as_they_are_decided(gert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/t.tool.yaml").write_text(
+        "apiVersion: tool/v0\nmeta: {name: t}\ncontract: {reads: [host], outputs: {out: {type: string}}}\n"
+        "actions: {do: {argv: [echo, x], extract: {out: {from: stdout}}}}\n"
+    )
+    (tmp_path / "book.yaml").write_text(
+        "apiVersion: kernel/v0\nmeta: {name: book, inputs: {site: {type: string, default: rome}}}\ntools: [t]\nsteps:\n"
+        "  - {id: a, type: tool, tool: t, artifacts: ['{{ .h }}.log', x.log], for_each: {as: h, over: [web, db]}}\n"
+        "  - {id: b, type: tool, tool: t, artifacts: {log: {path: '{{ .site }}/{{ .out }}'}, out: {value: '{{ .out }}'}}}\n"
+        "  - {type: end, outcome: {category: resolved}}\n"
+    )
+    code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
+    assert code == 0, out + err
+    shown = [line.partition("artifacts: ")[2] for line in out.splitlines() if "artifacts: " in line]
+    assert shown == ["web.log, x.log", "db.log, x.log", "log (rome/{{ .out }}), out (value)"]

@@ -6,9 +6,19 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import CLEANUP_TIMEOUT
 from gert_core.engine.progress import Outline
-from gert_core.explain.words import RETRY, SCOPE, block_words, detail_of, loop_words, notes_of
+from gert_core.engine.view import View
+from gert_core.explain.words import (
+    ARTIFACTS,
+    RETRY,
+    SCOPE,
+    artifact_words,
+    block_words,
+    detail_of,
+    loop_words,
+    notes_of,
+)
 from gert_core.plugin.functions import PluginFault
-from gert_core.template import TemplateError, to_text
+from gert_core.template import Symbol, TemplateError, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +69,27 @@ def _says_more(block: Block) -> bool:
 
 def _notes(execution: StepExecution) -> Iterator[tuple[str, str]]:
     for word, text in notes_of(execution.facts.runbook, execution.compiled.node):
-        if word != RETRY:  # it is evaluated: not every step may be retried
+        if word == ARTIFACTS and execution.compiled.leaf:  # others are told before their blocks run
+            yield word, ", ".join(_artifacts(execution))
+        elif word != RETRY:  # it is evaluated: not every step may be retried
             yield word, _scope(execution, text) if word == SCOPE else text
+
+
+def _artifacts(execution: StepExecution) -> Iterator[str]:
+    """Yield the artifacts of a leaf, or of one item of its loop, their paths as far as they are decided."""
+    node, kept = execution.compiled.node, execution.compiled.artifacts
+    names = execution.facts.compiled.contracts.outputs(node)
+    view = View(execution.layer, {name: Symbol(f"{{{{ .{name} }}}}") for name in names})
+    for one, written in zip(kept, artifact_words(node), strict=True):
+        if not one.file or one.source.static:
+            yield written
+            continue
+        try:
+            path = to_text(one.source.render_partial(view))
+        except TemplateError:  # a violation in a real run, which has acted then
+            yield written
+        else:
+            yield path if one.key is None else f"{one.key} ({path})"
 
 
 def _scope(execution: StepExecution, written: str) -> str:
