@@ -50,6 +50,16 @@ class StepNode(Struct, kw_only=True, eq=False):
             block = block.owner.within if block.owner is not None else None
         return block is not None
 
+    def limited_by(self) -> StepNode | None:
+        """Return the nearest step around it, and around no cleanup, whose shorter time limit makes its own useless."""
+        own, block = self.fields.timeout, self.within
+        while own is not None and block is not None and block.owner is not None and not block.cleanup:
+            owner, block = block.owner, block.owner.within
+            limit = owner.fields.timeout
+            if limit is not None and limit < own and "timeout" not in owner.type.owns:
+                return owner
+        return None
+
     def loops_around(self) -> Iterator[Path]:
         """Yield the paths of the loops that the step is inside: steps with ``for_each``, and blocks that repeat."""
         block = self.within

@@ -145,7 +145,7 @@ def notes_of(book: Runbook, step: StepNode) -> Iterator[tuple[str, str]]:
         if policy is not None and policy.max > 1:
             yield RETRY, retry_words(policy)
     if fields.timeout is not None and "timeout" not in step.type.owns:
-        yield "timeout", duration_text(fields.timeout)
+        yield "timeout", _limit(step, fields.timeout)
     if action is not None and action.exit_codes is not None:
         yield "exit codes", f"{', '.join(map(str, action.exit_codes))} are answers"
     if secrets := _secret_outputs(book, step):
@@ -155,6 +155,14 @@ def notes_of(book: Runbook, step: StepNode) -> Iterator[tuple[str, str]]:
     yield from _own_notes(fields)
     if artifacts := artifact_words(step):
         yield ARTIFACTS, ", ".join(artifacts)
+
+
+def _limit(step: StepNode, seconds: float) -> str:
+    """Return the time limit of a step, and whose shorter one around it applies instead."""
+    owner = step.limited_by()
+    if owner is None or owner.fields.timeout is None:
+        return duration_text(seconds)
+    return f"{duration_text(seconds)}, cut short by the {duration_text(owner.fields.timeout)} of {owner.id}"
 
 
 def _own_notes(fields: StepFields) -> Iterator[tuple[str, str]]:

@@ -258,6 +258,21 @@ def test_a_templated_scope_is_shown_as_far_as_it_is_decided(gert, tmp_path, monk
     assert shown == ["of_web", "of_db", "rome/in_web", "plain.one", "rome/{{ .scope.plain.one.out }}"]
 
 
+@pytest.mark.parametrize("command", [("exec", "--mode", "dry-run"), ("explain",)])
+def test_a_time_limit_that_one_around_it_cuts_short_is_told_so(gert, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    check = "type: assert, assert: [{type: equals, value: x, expected: x}]"
+    (tmp_path / "book.yaml").write_text(
+        "apiVersion: kernel/v0\nmeta: {name: book}\nsteps:\n"
+        f"  - {{id: b, type: block, timeout: 10s, steps: [{{id: i, timeout: 5m, {check}}}, {{id: j, timeout: 5s, {check}}}]}}\n"
+        "  - {type: end, outcome: {category: resolved}}\n"
+    )
+    code, out, err = gert(command[0], "book.yaml", *command[1:])
+    assert code == 0, out + err
+    shown = [line.partition("timeout:")[2].strip() for line in out.splitlines() if "timeout:" in line]
+    assert shown == ["10s", "5m, cut short by the 10s of b", "5s"]
+
+
 def test_templated_paths_of_artifacts_are_shown_as_far_as_they_are_decided(gert, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tools").mkdir()

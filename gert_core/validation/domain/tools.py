@@ -128,19 +128,14 @@ def _timeout(ctx: Context, step: StepNode, tool: ToolNode, action: str) -> None:
 
 def _outer_timeout(ctx: Context, step: StepNode) -> None:
     """Report a step's time limit that one of a step around it, which covers it, keeps from taking effect."""
-    own, block = step.fields.timeout, step.within
-    while block is not None and block.owner is not None and not block.cleanup:
-        owner, block = block.owner, block.owner.within
-        limit = owner.fields.timeout
-        if own is not None and limit is not None and limit < own and "timeout" not in owner.type.owns:
-            ctx.add(
-                "timeout-ignored",
-                f"`timeout: {step.raw['timeout']}` has no effect: `{owner.id}` around it may take"
-                f" {owner.raw['timeout']} at most",
-                path=(*step.path, "timeout"),
-                hint=f"raise `timeout` of `{owner.id}`, or leave it out here",
-            )
-            return
+    if (owner := step.limited_by()) is not None:
+        ctx.add(
+            "timeout-ignored",
+            f"`timeout: {step.raw['timeout']}` has no effect: `{owner.id}` around it may take"
+            f" {owner.raw['timeout']} at most",
+            path=(*step.path, "timeout"),
+            hint=f"raise `timeout` of `{owner.id}`, or leave it out here",
+        )
 
 
 def _missing(ctx: Context, step: StepNode, missing: MissingTool) -> None:
