@@ -125,9 +125,9 @@ class ChildLine:
 
     def remove(self) -> None:
         """Forget the program: it was collected."""
-        if self._children is not None:
-            self._children.remove(self._pid, self._line)
+        if (children := self._children) is not None:
             self._children = None
+            children.remove(self._pid, self._line)
 
 
 def now() -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -175,7 +175,7 @@ def _prepare_call(
         check_called(execution, tool, asked)
         rendered = replace(asked, confirm=lambda: check_called(execution, tool, asked))
     elif (found := sessions.find(name)) is not None:
-        return cast("ToolSession", found), rendered, inputs
+        return found, rendered, inputs  # type: ignore[return-value]  # what has this name is a session of a tool
     return sessions.get(name, lambda: open_transport(execution, tool), step=step), rendered, inputs
 
 

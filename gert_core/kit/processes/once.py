@@ -94,6 +94,7 @@ class _Watch:
         self.output = output
         self.limit = limit
         self.seconds = seconds
+        self.until = None if seconds is None else monotonic() + seconds
         self.open: dict[int, list[bytes]] = {}
         self.stdin = -1
         self.group: ProcessGroup | None = None
@@ -129,8 +130,6 @@ class _Watch:
         """Read until the leader has ended and its output is closed, or the last stage of ending it is over."""
         assert self.group is not None  # noqa: S101 - start() came first
         self.kind, self.stage, self.size, self.ended = "", _RUNNING, 0, False
-        remaining = deadline.remaining()
-        self.until = None if remaining is None else monotonic() + remaining
         if current() is not None:
             self.spooled_from = monotonic() + PATIENCE
         streams, pidfd, stop, poll = self.open, self.group.pidfd, deadline.fileno(), select.poll()
@@ -252,11 +251,14 @@ class _Watch:
             self.spool.close()
 
     def _timeout(self, pidfd: int) -> float:
-        wait = _LONGEST_WAIT if self.until is None else min(self.until - monotonic(), _LONGEST_WAIT)
+        first, until = self.spooled_from, self.until
+        if first is None or (until is not None and until < first):
+            first = until
+        wait = _LONGEST_WAIT if first is None else first - monotonic()
         if pidfd < 0 and not self.ended:
             wait = min(wait, _TICK)
-        if self.spooled_from is not None:
-            wait = min(wait, self.spooled_from - monotonic())
+        if wait > _LONGEST_WAIT:
+            return _LONGEST_WAIT * 1000
         return wait * 1000 if wait > 0 else 0
 
     def _sentence(self) -> str:
