@@ -96,8 +96,8 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     def within(self, outer: Contract) -> bool:
         """Return whether it touches nothing that ``outer`` does not declare and is nowhere less safe."""
-        return (
-            # Nearly always the step has its tool's contract, and comparing takes less time than making sets.
+        return self is outer or (  # nearly always the step has its tool's contract
+            # To compare takes less time than to make sets.
             (self.effects == outer.effects or set(self.effects) <= set(outer.effects))
             and (self.writes == outer.writes or set(self.writes) <= set(outer.writes))
             and (self.reads == outer.reads or set(self.reads) <= set(outer.reads))

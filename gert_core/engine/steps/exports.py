@@ -40,18 +40,20 @@ def completion_data(
 
 def bounded_detail(detail: Mapping[str, object]) -> dict[str, object]:
     """Return a detail as it is recorded: of long captured texts the end."""
-    return {
-        name: _bounded(value) if isinstance(value, str) and len(value) > DETAIL_LIMIT else value
-        for name, value in detail.items()
-    }
+    for value in detail.values():  # few are so long, and to look takes half as long as to build anew
+        if isinstance(value, str) and len(value) > DETAIL_LIMIT:
+            return {name: _bounded(one) if isinstance(one, str) else one for name, one in detail.items()}
+    return dict(detail)
 
 
 def _bounded(value: str) -> str:
-    """Return the end of a long captured text; this is for details, outputs are never shortened.
+    """Return a captured text, of a long one the end; this is for details, outputs are never shortened.
 
     Its first line states what is left out, in lines where the text has lines.
     """
     start = len(value) - DETAIL_LIMIT
+    if start <= 0:
+        return value
     line = value.find("\n", start, -1) + 1
     if not line:
         return f"{_SHORTENED}{start} characters before\n{part(value, start)}"
