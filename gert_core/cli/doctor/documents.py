@@ -81,7 +81,7 @@ def _scenarios(root: Path, project: Project | None, tools: Mapping[Path, ToolMod
     """Look for values of secrets that are set here in scenarios, which are kept with the runbooks."""
     names = {secret.env for tool in tools.values() for secret in tool.all_secrets} | withheld(project)
     secrets = {name: environ[name] for name in names if environ.get(name)} | own_secrets(environ)
-    long = {name: value.encode() for name, value in secrets.items() if len(value) >= MINIMUM}
+    long = {name: value.encode("utf-8", "surrogateescape") for name, value in secrets.items() if len(value) >= MINIMUM}
     found, number = [], 0
     for file in sorted(root.glob(f"**/scenarios/*/*/{SCENARIO_FILE}")):
         number += 1
