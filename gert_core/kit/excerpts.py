@@ -7,6 +7,7 @@ gert, with the name of the secret.
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -71,6 +72,21 @@ def quoted(text: str) -> str:
     return repr(_hidden(text))
 
 
+def quotable(value: object) -> object:
+    """Return a value to be quoted in a message (``repr``, JSON), with secrets replaced in texts that quoting changes.
+
+    A secret may be quoted in them already, and would not be found when it is so twice; others are masked with their
+    names where the message leaves gert.
+    """
+    if isinstance(value, str):
+        return value if repr(value)[1:-1] == value == json.dumps(value, ensure_ascii=False)[1:-1] else _hidden(value)
+    if isinstance(value, (list, tuple)):
+        return [quotable(one) for one in value]
+    if isinstance(value, dict):
+        return {quotable(key): quotable(one) for key, one in value.items()}
+    return value
+
+
 def visible(text: str) -> str:
     """Return a text with every character of it visible, on one line, as ``escape`` does.
 
@@ -94,4 +110,4 @@ def _places(text: str) -> list[tuple[int, int]]:
     return sorted(place for find in tuple(_finders) for place in find(text))
 
 
-__all__ = ["HIDDEN", "first_line", "hiding", "last_line", "part", "quoted", "shorten", "visible"]
+__all__ = ["HIDDEN", "first_line", "hiding", "last_line", "part", "quotable", "quoted", "shorten", "visible"]

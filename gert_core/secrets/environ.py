@@ -47,8 +47,9 @@ def own_secrets(environ: Mapping[str, str], store: Iterable[str] = ()) -> dict[s
 
         for name, value in keys.items():
             with suppress(UnusableKeyError):  # the variable has something else, which is masked as it is
-                # The key itself, however it is written: the masker knows its forms, base64 and hexadecimal among them.
+                # The key itself, as text and as bytes: the masker knows the forms of each.
                 found[f"{name}.bytes"] = parse_key(value, name=name).data.decode("utf-8", "surrogateescape")
+                found[f"{name}.text"] = value.rpartition(":")[2].strip().rstrip("=")
     if address := environ.get(_STORE):
         from gert_core.kit.store_urls import passwords_of
 

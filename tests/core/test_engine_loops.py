@@ -7,6 +7,8 @@ import json
 import pytest
 from lab import Lab, tool
 
+from gert_core.api.errors import DocumentError
+
 TWO = "{ other: { type: any, required: false } }"
 
 
@@ -518,9 +520,12 @@ def test_items_that_until_left_out_have_a_status_and_are_no_results(lab, key):
     asked = "{{ .a.1.status }} {{ .a.3.status }} {{ .a.4.failure }} {{ len .a }} {{ .a.3.value | default `none` }}"
     assert seen(lab, steps, asked) == "failed not_run  2 none"
     assert lab(steps + "\n- { id: see, type: tool, tool: lab, inputs: { value: '{{ .a.3 }}' } }").status == "error"
-    assert (
-        lab(steps + "\n- { id: see, type: tool, tool: lab, inputs: { value: '{{ .a.9.status }}' } }").status == "error"
-    )
+    unknown = steps + "\n- { id: see, type: tool, tool: lab, inputs: { value: '{{ .a.9.status }}' } }"
+    if key:  # which keys there are is known before
+        with pytest.raises(DocumentError, match=r"`\.a` has no `9`"):
+            lab(unknown)
+    else:
+        assert lab(unknown).status == "error"
 
 
 def test_until_that_cannot_be_evaluated_fails_the_loop(lab):

@@ -115,7 +115,7 @@ def test_a_run_is_cancelled_by_its_id_here_and_elsewhere(lab):
         lab.path("go.pid").unlink()
 
 
-@pytest.mark.parametrize("approvers", ["", f", approvers: ['{ME}']", ", exclude_actor: false"])
+@pytest.mark.parametrize("approvers", ["", f", approvers: ['{ME}', zed]", ", exclude_actor: false"])
 def test_an_agent_never_approves_the_run_it_started(lab, approvers):
     lab.policy(GATED.replace(" APPROVERS", approvers))
     lab.book(FIX, tools="change")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -76,3 +77,24 @@ def test_keys_of_gert_are_masked_however_they_are_written(gert, name, algorithm)
         said = gert("exec", "book.yaml", answers=f"y {spelled}\ny carl: {spelled}\n", **environ)
         assert said.code == 0, said.all
         assert spelled not in said.all + everything(gert), spelled
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "{ id: s, type: assert, assert: [{ type: equals, value: '{{ .told }}', expected: ok }] }",
+        "{ id: s, type: assert, assert: [{ type: equals, value: ['{{ .told }}'], expected: ok }] }",
+        "{ id: s, type: wait, for: '{{ .told }}' }",
+    ],
+)
+@pytest.mark.parametrize("quoted", ["horse\\ 12\\ stap\\!\\ batt\\ 99", "'horse 12 stap! batt 99'"])
+def test_what_is_quoted_already_is_hidden_before_it_is_quoted_again(tmp_path, step, quoted):
+    """As bash quotes it (``printf %q``), and between the quotes of a shell."""
+    gert = Gert(tmp_path)
+    told = "inputs: { pw: { type: string, secret: true }, told: { type: any } }"
+    end = "{ type: end, outcome: { category: resolved, code: ok } }"
+    gert.write(book=f"apiVersion: kernel/v0\nmeta: {{ name: b, {told} }}\nsteps:\n  - {step}\n  - {end}\n")
+    (tmp_path / "given.json").write_text(json.dumps({"pw": "horse 12 stap! batt 99", "told": quoted}))
+    said = gert("exec", "book.yaml", "--input", "given.json")
+    assert said.code == 1, said.all
+    assert "stap" not in said.all + everything(gert)

@@ -27,7 +27,7 @@ from gert_core.engine.steps.close import finish
 from gert_core.engine.steps.execution import StepExecution
 from gert_core.engine.steps.exports import holder
 from gert_core.engine.steps.unable import unable
-from gert_core.kit.excerpts import quoted, shorten
+from gert_core.kit.excerpts import quotable, quoted, shorten
 from gert_core.template import ListResults, MapResults, Symbol, TemplateError, shown, to_text
 
 if TYPE_CHECKING:
@@ -169,7 +169,9 @@ class _Loop:
         if isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise StepProblem(ErrorKind.WRONG_TYPE, f"for_each.max_parallel gave {value!r}, not a positive integer")
+            raise StepProblem(
+                ErrorKind.WRONG_TYPE, f"for_each.max_parallel gave {quotable(value)!r}, not a positive integer"
+            )
         return value
 
     # -- the items -----------------------------------------------------------------------------------------------

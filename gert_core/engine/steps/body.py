@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from gert_core.api import ErrorKind, StepProblem
 from gert_core.documents.model_errors import model_errors, path_text
+from gert_core.kit.excerpts import quotable
 from gert_core.kit.models import EXPR, RAW, STEPS
 from gert_core.plugin.printing import here
 from gert_core.template import Symbol, compile_value, limit
@@ -58,7 +59,7 @@ class Body:
             where = path_text(model_errors(error, rendered)[0].path)
             told = first["msg"]
             told = f"`{where}` {told[6:]}" if told.startswith("Input should") else f"{where}: {told}"
-            shown = repr(first["input"])
+            shown = repr(quotable(first["input"]))
             rendered_to = "" if shown in told else f", but it rendered to {shown}"
             raise StepProblem(ErrorKind.WRONG_TYPE, f"{told}{rendered_to}") from None
         except Exception as error:

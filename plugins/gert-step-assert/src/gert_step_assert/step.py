@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from gert_core.api import Completed, Errored, ErrorKind, Failed, Result
 from gert_core.kit.compare import check_pattern, contains, equal, matches, order, truth
-from gert_core.kit.excerpts import shorten
+from gert_core.kit.excerpts import quotable, shorten
 from gert_core.kit.models import StepModel
 from gert_core.kit.nearest import nearest
 
@@ -196,7 +196,7 @@ def _expected(check: AssertCheck) -> object:
 
 
 def _show(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(quotable(value), ensure_ascii=False, default=str)
     return shorten(text, 201)
 
 
