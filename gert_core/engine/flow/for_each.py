@@ -166,12 +166,10 @@ class _Loop:
             return 1
         except TemplateError as error:
             raise StepProblem(ErrorKind.TEMPLATE, f"for_each.max_parallel: {error.message}") from None
-        if isinstance(value, str) and value.strip().isdecimal():
-            value = int(value)
+        value = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise StepProblem(
-                ErrorKind.WRONG_TYPE, f"for_each.max_parallel gave {quotable(value)!r}, not a positive integer"
-            )
+            told = f"for_each.max_parallel gave {quotable(value)!r}, not a positive integer"
+            raise StepProblem(ErrorKind.WRONG_TYPE, told)
         return value
 
     # -- the items -----------------------------------------------------------------------------------------------
